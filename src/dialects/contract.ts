@@ -1,0 +1,94 @@
+import type { Diagnostic, FilePort, Result } from '../core/index.ts';
+import type { Origin, SettingName, SpecChange, TrainingSpec } from '../spec/index.ts';
+
+export type DialectKind = 'launcher' | 'trainer' | 'engine';
+
+/** The command as typed, token by token. Leading assignments and wrappers stay in `argv`; nothing is expanded or executed. */
+export interface LaunchCommand {
+  readonly argv: readonly string[];
+}
+
+/** A file that a launch refers to, as text. */
+export interface LaunchSource {
+  /** As the launch names it. */
+  readonly path: string;
+  readonly absolutePath: string;
+  readonly text: string;
+}
+
+/** What reading needs of the world: text of files, variables, versions. Handed in, so that readers stay pure. */
+export interface ReadContext {
+  readonly cwd: string;
+  readonly homeDir: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** A file relative to `cwd`; a failure carries the diagnostic to show. */
+  readonly source: (path: string) => Result<LaunchSource>;
+  readonly files: FilePort;
+  /** GPUs the trainer will see; undefined: unknown. */
+  readonly visibleGpus: number | undefined;
+}
+
+export interface Unread {
+  readonly key: string;
+  readonly origin: Origin;
+  /** `no-effect-on-memory`, `unknown-key`, `interpolation`, … or a clause. */
+  readonly reason: string;
+}
+
+export interface StackEntry {
+  readonly dialect: string;
+  readonly kind: DialectKind;
+  /** `cli`: the trainer's own command starts the processes. */
+  readonly via?: 'cli';
+}
+
+/** How this launch is told to go on from a checkpoint. */
+export type ResumeSupport =
+  /** Known to work, or the trainer resumes by itself from its output folder. */
+  | { readonly kind: 'supported'; readonly how: string }
+  /** The run must start over in a fresh output folder; `reason` is one clause. */
+  | { readonly kind: 'unsupported'; readonly reason: string };
+
+/** A launch as understood: the whole stack folded into one spec. */
+export interface LaunchReading {
+  readonly command: LaunchCommand;
+  /** Environment the command itself sets (`VAR=x`, `env VAR=x`, a config's `env:` map). */
+  readonly env: Readonly<Record<string, string>>;
+  readonly wrappers: readonly string[];
+  readonly stack: readonly StackEntry[];
+  /** Every file that was read, as the launch names it. */
+  readonly files: readonly string[];
+  readonly spec: TrainingSpec;
+  readonly unread: readonly Unread[];
+  readonly diagnostics: readonly Diagnostic[];
+  /** Argv index of the program that is found on PATH (`python`, `trl`, `torchrun`, …), wrappers peeled. */
+  readonly programIndex: number;
+  /** The trainer's Python as far as the command says (`python3.11`, `/opt/env/bin/python`); undefined: found through the program. */
+  readonly python: string | undefined;
+  readonly resume: ResumeSupport;
+  /** Whether the launch can be told this value; else the reason, one clause. */
+  readonly writable: (setting: SettingName, to: unknown) => true | string;
+}
+
+/** A launch with changes written into it. Files are copies, the user's own stay as they are. */
+export interface FittedLaunch {
+  readonly argv: readonly string[];
+  /** Variables to add to the environment. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly files: readonly {
+    readonly source: string;
+    readonly copy: string;
+    readonly before: string;
+    readonly text: string;
+  }[];
+}
+
+export interface WriteRequest {
+  readonly changes: readonly SpecChange[];
+  /** Continue from this checkpoint folder. */
+  readonly resumeFrom?: string;
+  /** Start over into this output folder. */
+  readonly outputDir?: string;
+  /** Absolute folder where copies of config files go; names inside are ours to choose. */
+  readonly copyFolder: string;
+}

@@ -1,0 +1,65 @@
+/** Owners of device memory at the peak; together they make up the device peak. */
+export const TERM_NAMES = [
+  'weights',
+  'gradients',
+  'optimizerStates',
+  'activations',
+  'logits',
+  'temporaryBuffers',
+  'communicationBuffers',
+  'fragmentation',
+  'cudaContext',
+] as const;
+export type TermName = (typeof TERM_NAMES)[number];
+
+export type Phase = 'load' | 'forward' | 'backward' | 'optimizer' | 'eval' | 'save' | 'resume';
+
+/** Device memory of one GPU, integer bytes. Three peaks, never mixed up. */
+export interface VramEstimate {
+  /** What `torch.cuda.max_memory_allocated()` reports. */
+  readonly allocatedPeakBytes: number;
+  /** What `torch.cuda.max_memory_reserved()` reports. */
+  readonly reservedPeakBytes: number;
+  /** What nvidia-smi shows for the process. */
+  readonly devicePeakBytes: number;
+  /** Interval around the device peak. */
+  readonly lowBytes: number;
+  readonly highBytes: number;
+  readonly peakPhase: Phase;
+  /** Adds up to `devicePeakBytes`. */
+  readonly terms: Readonly<Record<TermName, number>>;
+}
+
+/** Host memory of all ranks of one node, integer bytes. */
+export interface RamEstimate {
+  readonly peakBytes: number;
+  /** `pythonStack`, `loading`, `pinnedBuffers`, `dataloaderWorkers`, `offloadedStates`, `saving`, …; adds up to `peakBytes`. */
+  readonly terms: Readonly<Record<string, number>>;
+}
+
+export interface MemoryEstimate {
+  readonly params: { readonly total: number; readonly trainable: number };
+  readonly vram: VramEstimate;
+  readonly ram: RamEstimate;
+  readonly assumptions: readonly string[];
+}
+
+/** What a card leaves for the run, bytes. */
+export interface MemoryBudget {
+  readonly capacityBytes: number;
+  readonly usedByOthersBytes: number;
+  readonly headroomBytes: number;
+  /** capacity − others − headroom; the device peak must not exceed it. */
+  readonly usableBytes: number;
+}
+
+/** `headroom` is a share of the capacity, 0.05. */
+export function memoryBudget(capacityBytes: number, usedByOthersBytes: number, headroom: number): MemoryBudget {
+  const headroomBytes = Math.ceil(capacityBytes * headroom);
+  return {
+    capacityBytes,
+    usedByOthersBytes,
+    headroomBytes,
+    usableBytes: Math.max(0, capacityBytes - usedByOthersBytes - headroomBytes),
+  };
+}

@@ -1,0 +1,19 @@
+import type { FloatDType } from '../core/index.ts';
+
+/**
+ * What the estimator knows of a model. The architecture folder describes the layers; see `ops.ts` for the vocabulary.
+ */
+export interface ModelFacts {
+  /** `model_type` of config.json. */
+  readonly modelType: string;
+  /** All parameters, tied ones once. */
+  readonly parameters: number;
+  /** What the checkpoint is stored in (`torch_dtype` / `dtype` of config.json); undefined: not said. */
+  readonly checkpointDtype: FloatDType | undefined;
+  readonly vocabSize: number;
+  readonly hiddenSize: number;
+  readonly numHiddenLayers: number;
+  readonly maxPositionEmbeddings: number | undefined;
+  /** What had to be assumed, for the estimate's `assumptions`. */
+  readonly assumptions: readonly string[];
+}

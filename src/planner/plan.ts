@@ -1,0 +1,86 @@
+import type { Result } from '../core/index.ts';
+import type { MemoryBudget, MemoryEstimate } from '../memory/index.ts';
+import type { LeverClass, PlanValues, SettingName, SpecChange } from '../spec/index.ts';
+
+export type PolicyMode = 'rewrite' | 'refuse' | 'warn';
+
+/** What the user lets snug do. */
+export interface Policy {
+  readonly mode: PolicyMode;
+  readonly allow: readonly LeverClass[];
+  readonly maxRetries: number;
+  /** Share of the card kept free, 0.05. */
+  readonly headroom: number;
+}
+
+export const DEFAULT_POLICY: Policy = {
+  mode: 'rewrite',
+  allow: ['free', 'exact', 'near', 'qlora'],
+  maxRetries: 3,
+  headroom: 0.05,
+};
+
+/** What stands around the run and decides which levers exist. */
+export interface Surroundings {
+  /** Whether the dialect can write this setting to this value; else the reason, one clause. */
+  readonly writable: (setting: SettingName, to: unknown) => true | string;
+  /** Whether these import in the trainer's Python; `unknown`: there is no way to ask (planning for another machine). */
+  readonly packages: {
+    readonly bitsandbytes: boolean | 'unknown';
+    readonly flashAttn: boolean | 'unknown';
+    readonly liger: boolean | 'unknown';
+  };
+  readonly computeCapability: { readonly major: number; readonly minor: number } | undefined;
+  /** Host RAM that is available, bytes. */
+  readonly hostRamBytes: number | undefined;
+  readonly platform: string;
+}
+
+export interface PlanRequest {
+  readonly values: PlanValues;
+  readonly budget: MemoryBudget;
+  readonly policy: Policy;
+  readonly surroundings: Surroundings;
+  /** The estimator for this model on this card. */
+  readonly estimate: (values: PlanValues) => Result<MemoryEstimate>;
+}
+
+export type Plan =
+  | {
+      readonly verdict: 'fits';
+      readonly values: PlanValues;
+      readonly changes: readonly [];
+      readonly before: MemoryEstimate;
+      readonly estimate: MemoryEstimate;
+    }
+  | {
+      readonly verdict: 'rewrite';
+      readonly values: PlanValues;
+      readonly changes: readonly SpecChange[];
+      readonly before: MemoryEstimate;
+      readonly estimate: MemoryEstimate;
+    }
+  | {
+      readonly verdict: 'refuse';
+      readonly values: PlanValues;
+      readonly changes: readonly [];
+      readonly before: MemoryEstimate;
+      readonly estimate: MemoryEstimate;
+      readonly refusal: Refusal;
+    };
+
+/** Why nothing fits, and what would. */
+export interface Refusal {
+  /** Device peak of the smallest permitted plan − usable bytes. */
+  readonly shortfallBytes: number;
+  /** The smallest plan the policy permits. */
+  readonly smallest: { readonly changes: readonly SpecChange[]; readonly estimate: MemoryEstimate };
+  /** Plans that would fit if the policy allowed another class, mildest first. */
+  readonly wouldFit: readonly {
+    readonly allow: LeverClass;
+    readonly changes: readonly SpecChange[];
+    readonly estimate: MemoryEstimate;
+  }[];
+  /** Levers that were left out, each with its reason (`bitsandbytes does not import`, …). */
+  readonly unavailable: readonly { readonly lever: string; readonly reason: string }[];
+}

@@ -1,0 +1,132 @@
+import type { FloatDType } from '../core/index.ts';
+import type { Origin } from './origin.ts';
+
+export type Objective =
+  | 'sft'
+  | 'clm'
+  | 'dpo'
+  | 'kto'
+  | 'orpo'
+  | 'reward'
+  | 'grpo'
+  | 'rloo'
+  | 'classification'
+  | 'seq2seq';
+export type Method = 'full' | 'lora' | 'qlora' | 'dora' | 'ia3' | 'prompt_tuning' | 'prefix_tuning';
+export type AttnImplementation = 'eager' | 'sdpa' | 'flash_attention_2' | 'flash_attention_3' | 'flex_attention';
+export type MixedPrecision = 'no' | 'bf16' | 'fp16';
+/** full: logits of every token; chunked: blocks of tokens at a time (TRL); fused: Liger or cut cross-entropy. */
+export type LossImpl = 'full' | 'chunked' | 'fused';
+export type Strategy = 'none' | 'dp' | 'ddp' | 'zero1' | 'zero2' | 'zero3' | 'fsdp1' | 'fsdp2' | 'hsdp';
+export type OffloadTarget = 'optimizer' | 'parameters' | 'activations';
+
+export interface GradientCheckpointing {
+  readonly enabled: boolean;
+  readonly useReentrant: boolean;
+  /** 1: every layer; n: one boundary kept per n layers. */
+  readonly everyNLayers: number;
+  /** Saved boundary activations live in pinned host RAM. */
+  readonly offload: boolean;
+}
+
+export interface Quantization {
+  readonly bits: 4 | 8;
+  readonly quantType: 'nf4' | 'fp4' | 'int8';
+  readonly doubleQuant: boolean;
+  readonly computeDtype: FloatDType;
+  /** peft.prepare_model_for_kbit_training: every 16-bit parameter that is not quantised becomes fp32. */
+  readonly upcastRestToFp32: boolean;
+}
+
+export interface Lora {
+  readonly r: number;
+  readonly loraAlpha: number;
+  readonly loraDropout: number;
+  /** `all-linear`: every linear layer but the head; `default`: PEFT's list for the architecture; else module name suffixes. */
+  readonly targetModules: 'all-linear' | 'default' | readonly string[];
+  readonly adapterDtype: FloatDType;
+  readonly modulesToSave: readonly string[];
+}
+
+export interface Ia3 {
+  readonly targetModules: readonly string[];
+  readonly feedforwardModules: readonly string[];
+  readonly adapterDtype: FloatDType;
+}
+
+export interface Distributed {
+  readonly nodes: number;
+  readonly processesPerNode: number;
+  readonly strategy: Strategy;
+  readonly offload: readonly OffloadTarget[];
+}
+
+/** Versions that decide defaults and what the loss copies, `2.13`, `5.17`. */
+export interface Versions {
+  readonly torch: string;
+  readonly transformers: string;
+  readonly peft: string;
+  readonly trl: string;
+}
+
+/**
+ * What a run trains and how: every setting that bears on memory, in the field's words. In files and JSON each name is the
+ * snake_case form of the one here.
+ */
+export interface TrainingValues {
+  /** Id or folder. */
+  modelNameOrPath: string;
+  /** Contents of a config.json given in place of an id. */
+  modelConfig: Readonly<Record<string, unknown>>;
+  objective: Objective;
+  method: Method;
+  /** What the weights are loaded in; `auto`: what the checkpoint says (transformers 5's default). */
+  dtype: FloatDType | 'auto';
+  /** Autocast. */
+  mixedPrecision: MixedPrecision;
+  perDeviceTrainBatchSize: number;
+  perDeviceEvalBatchSize: number;
+  /** Whether evaluation runs during training. */
+  eval: boolean;
+  gradientAccumulationSteps: number;
+  /** Tokens a row; rows are taken as full. */
+  maxLength: number;
+  packing: boolean;
+  /** The micro batch is flattened to one row without padding. */
+  paddingFree: boolean;
+  /** A padding mask is passed to the model. */
+  attentionMask: boolean;
+  attnImplementation: AttnImplementation;
+  gradientCheckpointing: GradientCheckpointing;
+  /** transformers' OptimizerNames. */
+  optim: string;
+  /** 0: no clipping. */
+  maxGradNorm: number;
+  quantization: Quantization | null;
+  lora: Lora | null;
+  ia3: Ia3 | null;
+  distributed: Distributed;
+  dataloaderNumWorkers: number;
+  dataloaderPinMemory: boolean;
+  lossImpl: LossImpl;
+  versions: Versions;
+  outputDir: string;
+  saveTotalLimit: number | null;
+  resumeFromCheckpoint: string | null;
+  /** Free-standing allocator setting as the trainer will see it, `expandable_segments:True`; empty: none. */
+  allocatorConf: string;
+}
+
+export type SettingName = keyof TrainingValues;
+
+/** A value and who set it; `null`: it applies but cannot be known from what was read. */
+export interface Setting<T> {
+  readonly value: T | null;
+  readonly origin: Origin;
+}
+
+/** What was understood of a launch. A setting that does not apply (LoRA in a full run) is absent. */
+export type TrainingSpec = { readonly [K in SettingName]?: Setting<TrainingValues[K]> };
+
+/** `perDeviceTrainBatchSize` → `per_device_train_batch_size`, the spelling of files, JSON and messages. */
+export const settingKey = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

@@ -1,0 +1,14 @@
+import { defineConfig } from 'vite';
+
+/** One bundle for the command line; rooms that only some commands need become chunks of their own, loaded where used. */
+export default defineConfig({
+  build: {
+    ssr: 'src/cli/main.ts',
+    outDir: 'dist',
+    target: 'node20',
+    minify: true,
+    emptyOutDir: true,
+    rollupOptions: { output: { entryFileNames: 'snug.js', chunkFileNames: '[name]-[hash].js' } },
+  },
+  ssr: { noExternal: true, target: 'node' },
+});
