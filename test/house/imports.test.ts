@@ -30,7 +30,7 @@ function importsOf(file: string): string[] {
 }
 
 /** `importer -> imported` for every import that goes up, sideways, or past another room's index. */
-export function brokenImports(files: readonly string[], imports: (file: string) => string[]): string[] {
+function brokenImports(files: readonly string[], imports: (file: string) => string[]): string[] {
   const room = (path: string): string => path.split('/')[0]!;
   return files.flatMap((file) =>
     imports(file)
