@@ -5,6 +5,8 @@
 export interface Ports {
   readonly files: FilePort;
   readonly programs: ProgramPort;
+  /** Where run folders are written; the user's own files never are. */
+  readonly store: StorePort;
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Absolute path of the working directory. */
   readonly cwd: string;
@@ -41,6 +43,13 @@ export type ReadOutcome<T> =
   | { readonly ok: true; readonly value: T }
   /** `code` is the errno name: ENOENT, EACCES, EISDIR, ETOOBIG (our own size limit), … */
   | { readonly ok: false; readonly code: string };
+
+/** Writes that are whole or not there at all. Failures carry the errno name. */
+export interface StorePort {
+  readonly makeFolder: (path: string) => ReadOutcome<undefined>;
+  /** Replaces the file in one step; a crash leaves the old one. */
+  readonly writeAtomic: (path: string, text: string) => ReadOutcome<undefined>;
+}
 
 export interface ProgramOutcome {
   /** undefined: it could not be started (`failure` says why), or it was ended by the timeout. */
