@@ -1,0 +1,12 @@
+import type { Dialect } from './dialect.ts';
+
+/**
+ * Every dialect, in the order they are asked; the first that answers has it. Wrappers peel, then launchers, then trainers
+ * (the specific before the general), engines by reference.
+ */
+export const REGISTRY: readonly Dialect[] = [
+  // wrappers
+  // launchers
+  // trainers
+  // engines
+];
