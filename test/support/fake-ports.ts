@@ -18,6 +18,8 @@ export interface FakeWorld {
   readonly programs?: (file: string, args: readonly string[]) => Partial<ProgramOutcome> | undefined;
   /** Name → absolute path, for `which`. */
   readonly which?: Readonly<Record<string, string>>;
+  /** errno name with which every write fails: EROFS, ENOSPC. */
+  readonly unwritable?: string;
   readonly environment?: Readonly<Record<string, string | undefined>>;
   readonly cwd?: string;
   readonly homeDir?: string;
@@ -33,6 +35,8 @@ export interface FakePorts extends Ports {
   readonly calls: readonly string[];
   /** URLs asked for, in order. */
   readonly downloaded: readonly string[];
+  /** Absolute path → text of every file written; later reads see it too. */
+  readonly written: ReadonlyMap<string, string>;
 }
 
 /** `/a/./b/../c/` → `/a/c`. */
@@ -66,10 +70,11 @@ export function fakePorts(world: FakeWorld = {}): FakePorts {
   const sizes = byPath(world.sizes);
   const volumes = byPath(world.volumes);
   const others = new Set((world.others ?? []).map(absolute));
-  const folders = (world.folders ?? []).map(absolute);
-  const everything = [...files.keys(), ...unreadable.keys(), ...sizes.keys(), ...others, ...folders];
+  const folders = new Set((world.folders ?? []).map(absolute));
+  const everything = (): string[] => [...files.keys(), ...unreadable.keys(), ...sizes.keys(), ...others, ...folders];
   const calls: string[] = [];
   const downloaded: string[] = [];
+  const written = new Map<string, string>();
 
   const info = (asked: string): FileInfo | undefined => {
     const path = absolute(asked);
@@ -78,7 +83,7 @@ export function fakePorts(world: FakeWorld = {}): FakePorts {
     if (content || sizes.has(path)) {
       return { kind: 'file', sizeBytes: sizes.get(path) ?? content?.byteLength ?? 0, modifiedMs: 0 };
     }
-    if (everything.some((each) => each !== path && under(each, path)) || folders.includes(path)) {
+    if (everything().some((each) => each !== path && under(each, path)) || folders.has(path)) {
       return { kind: 'folder', sizeBytes: 0, modifiedMs: 0 };
     }
     return unreadable.has(path) ? { kind: 'file', sizeBytes: 0, modifiedMs: 0 } : undefined;
@@ -97,6 +102,7 @@ export function fakePorts(world: FakeWorld = {}): FakePorts {
   return {
     calls,
     downloaded,
+    written,
     cwd,
     homeDir: world.homeDir ?? '/home/someone',
     platform: world.platform ?? 'linux',
@@ -114,7 +120,7 @@ export function fakePorts(world: FakeWorld = {}): FakePorts {
       },
       list: (asked) => {
         const folder = absolute(asked);
-        const names = everything
+        const names = everything()
           .filter((each) => each !== folder && under(each, folder))
           .map((each) => each.slice(folder === '/' ? 1 : folder.length + 1).split('/')[0]!);
         return [...new Set(names)].sort();
@@ -133,6 +139,21 @@ export function fakePorts(world: FakeWorld = {}): FakePorts {
         return { exitCode: answer.failure ? undefined : 0, stdout: '', stderr: '', ...answer };
       },
       which: (name) => world.which?.[name],
+    },
+    store: {
+      makeFolder: (asked) => {
+        const path = absolute(asked);
+        if (world.unwritable) return { ok: false, code: world.unwritable };
+        folders.add(path);
+        return { ok: true, value: undefined };
+      },
+      writeAtomic: (asked, text) => {
+        const path = absolute(asked);
+        if (world.unwritable) return { ok: false, code: world.unwritable };
+        files.set(path, new TextEncoder().encode(text));
+        written.set(path, text);
+        return { ok: true, value: undefined };
+      },
     },
     ...(world.downloads && {
       download: async (url: string) => {

@@ -1,0 +1,18 @@
+import { mkdirSync } from 'node:fs';
+import writeFileAtomic from 'write-file-atomic';
+import type { ReadOutcome, StorePort } from '../core/index.ts';
+
+function attempt(write: () => void): ReadOutcome<undefined> {
+  try {
+    write();
+    return { ok: true, value: undefined };
+  } catch (thrown) {
+    return { ok: false, code: (thrown as NodeJS.ErrnoException).code ?? 'EUNKNOWN' };
+  }
+}
+
+/** `StorePort` over the real file system. */
+export const storePort: StorePort = {
+  makeFolder: (path) => attempt(() => mkdirSync(path, { recursive: true })),
+  writeAtomic: (path, text) => attempt(() => writeFileAtomic.sync(path, text)),
+};
