@@ -1,1 +1,3 @@
+export { LEVERS, type Lever, type LeverCost, type LeverNeed } from './levers/index.ts';
 export * from './plan.ts';
+export { planRun } from './plan-run.ts';

@@ -73,6 +73,8 @@ export type Plan =
 export interface Refusal {
   /** Device peak of the smallest permitted plan − usable bytes. */
   readonly shortfallBytes: number;
+  /** Host RAM peak of that plan − available RAM, bytes; 0 when it suffices or is not known. */
+  readonly hostShortfallBytes: number;
   /** The smallest plan the policy permits. */
   readonly smallest: { readonly changes: readonly SpecChange[]; readonly estimate: MemoryEstimate };
   /** Plans that would fit if the policy allowed another class, mildest first. */

@@ -1,0 +1,55 @@
+import { assertNever } from '../../core/index.ts';
+import { type PlanValues, type SettingName, settingKey } from '../../spec/index.ts';
+import type { Surroundings } from '../plan.ts';
+import type { Lever, LeverNeed } from './lever.ts';
+
+const SHARDED = ['zero3', 'fsdp1', 'fsdp2', 'hsdp'];
+
+function obstacle(need: LeverNeed, values: PlanValues, surroundings: Surroundings): string | undefined {
+  switch (need.kind) {
+    case 'package': {
+      const present = surroundings.packages[need.name];
+      if (present === 'unknown') {
+        return need.whenUnknown === 'present' ? undefined : `whether ${need.name} imports is not known`;
+      }
+      return present ? undefined : `${need.name} does not import in the trainer's Python`;
+    }
+    case 'platform':
+      return surroundings.platform === need.name ? undefined : `works on ${need.name} only`;
+    case 'whole-parameters': {
+      const { strategy, offload } = values.distributed;
+      if (SHARDED.includes(strategy)) return `${need.what} does not go with parameters sharded by ${strategy}`;
+      const moved = offload.find((target) => target !== 'activations');
+      return moved ? `${need.what} does not go with ${moved} offload` : undefined;
+    }
+    default:
+      return assertNever(need);
+  }
+}
+
+/** The settings of a set of new values that differ from the old ones. */
+export const changedSettings = (from: PlanValues, set: Partial<PlanValues>): readonly (keyof PlanValues)[] =>
+  (Object.keys(set) as (keyof PlanValues)[]).filter((name) => JSON.stringify(set[name]) !== JSON.stringify(from[name]));
+
+/** What a lever can set here after its needs and the launch's own say, mildest first; a string is the reason for none. */
+export function availableOptions(
+  lever: Lever,
+  values: PlanValues,
+  surroundings: Surroundings,
+): readonly Partial<PlanValues>[] | string {
+  const options = lever.options(values, surroundings);
+  if (typeof options === 'string' || options.length === 0) return options;
+  for (const need of lever.needs) {
+    const reason = obstacle(need, values, surroundings);
+    if (reason) return reason;
+  }
+  const refused = (set: Partial<PlanValues>): string | undefined => {
+    for (const name of changedSettings(values, set)) {
+      const answer = surroundings.writable(name as SettingName, set[name]);
+      if (answer !== true) return `${settingKey(name)}: ${answer}`;
+    }
+    return undefined;
+  };
+  const usable = options.filter((set) => refused(set) === undefined);
+  return usable.length > 0 ? usable : refused(options[0]!)!;
+}

@@ -1,0 +1,72 @@
+import type { MemoryEstimate } from '../memory/index.ts';
+import { LEVER_CLASSES, type PlanValues } from '../spec/index.ts';
+import { specChanges } from './changes.ts';
+import { type Combination, optionSource } from './combination.ts';
+import { availableOptions } from './levers/availability.ts';
+import { LEVERS } from './levers/index.ts';
+import type { Plan, PlanRequest, Refusal } from './plan.ts';
+import { type EstimateOf, type Limits, searchPlan } from './search.ts';
+
+/** Remembers estimates by their values; a failed one counts as not usable. */
+export function rememberEstimates(estimate: PlanRequest['estimate']): EstimateOf {
+  const known = new Map<string, MemoryEstimate | undefined>();
+  return (values) => {
+    const key = JSON.stringify(values);
+    if (!known.has(key)) {
+      const result = estimate(values);
+      known.set(key, result.ok ? result.value : undefined);
+    }
+    return known.get(key);
+  };
+}
+
+/** Levers that something outside the settings keeps away, each with the reason. */
+const unavailableLevers = ({ values, surroundings }: PlanRequest): Refusal['unavailable'] =>
+  LEVERS.flatMap((lever) => {
+    const options = availableOptions(lever, values, surroundings);
+    return typeof options === 'string' ? [{ lever: lever.id, reason: options }] : [];
+  });
+
+/**
+ * What to do with a run on a card: leave it, change the least that makes it fit, or say why nothing does. The original values
+ * must have an estimate (ask `estimate` first): a run that cannot be estimated cannot be planned.
+ */
+export function planRun(request: PlanRequest): Plan {
+  const { values, budget, policy, surroundings } = request;
+  const estimateOf = rememberEstimates(request.estimate);
+  const before = estimateOf(values);
+  if (!before) throw new Error('planRun was given values that cannot be estimated');
+  if (before.vram.devicePeakBytes <= budget.usableBytes) {
+    return { verdict: 'fits', values, changes: [], before, estimate: before };
+  }
+  const limits: Limits = { deviceBytes: budget.usableBytes, hostBytes: surroundings.hostRamBytes };
+  const optionsOf = optionSource(surroundings, () => true);
+  const search = { values, estimateOf, limits, optionsOf };
+  const changesOf = (plan: Combination) => ({
+    changes: specChanges(values, plan, estimateOf(plan.values), optionsOf, peakWith(estimateOf)),
+    estimate: estimateOf(plan.values) ?? before,
+  });
+  const { best, smallest } = searchPlan(search, policy.allow);
+  if (best) return { verdict: 'rewrite', values: best.values, before, ...changesOf(best) };
+  const wouldFit = LEVER_CLASSES.filter((leverClass) => !policy.allow.includes(leverClass)).flatMap((allow) => {
+    const wider = searchPlan(search, [...policy.allow, allow]).best;
+    return wider ? [{ allow, ...changesOf(wider) }] : [];
+  });
+  const least = changesOf(smallest);
+  const refusal: Refusal = {
+    shortfallBytes: Math.max(0, least.estimate.vram.devicePeakBytes - budget.usableBytes),
+    hostShortfallBytes: Math.max(
+      0,
+      least.estimate.ram.peakBytes - (surroundings.hostRamBytes ?? Number.POSITIVE_INFINITY),
+    ),
+    smallest: least,
+    wouldFit,
+    unavailable: unavailableLevers(request),
+  };
+  return { verdict: 'refuse', values, changes: [], before, estimate: before, refusal };
+}
+
+const peakWith =
+  (estimateOf: EstimateOf) =>
+  (values: PlanValues): number | undefined =>
+    estimateOf(values)?.vram.devicePeakBytes;

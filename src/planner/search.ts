@@ -1,0 +1,202 @@
+import type { MemoryEstimate } from '../memory/index.ts';
+import { LEVER_CLASSES, type LeverClass, type PlanValues } from '../spec/index.ts';
+import {
+  allCombinations,
+  applyPicks,
+  atLeast,
+  type Combination,
+  compareCombinations,
+  compareTiers,
+  nothingMoved,
+  type OptionsOf,
+  type Step,
+  worstClass,
+} from './combination.ts';
+import { LEVERS } from './levers/index.ts';
+
+/**
+ * Most estimates spent on one search. One takes about 0.3 ms, so a search stays near 50 ms; past the limit the best plan found so
+ * far is relaxed lever by lever instead of proven best.
+ */
+const MOST_ESTIMATES = 150;
+
+/** What a plan must keep to, bytes. */
+export interface Limits {
+  readonly deviceBytes: number;
+  /** undefined: not known, not checked. */
+  readonly hostBytes: number | undefined;
+}
+
+/** An estimator that remembers; undefined: these values cannot be estimated. */
+export type EstimateOf = (values: PlanValues) => MemoryEstimate | undefined;
+
+export interface SearchRequest {
+  readonly values: PlanValues;
+  readonly optionsOf: OptionsOf;
+  readonly estimateOf: EstimateOf;
+  readonly limits: Limits;
+  /** Plans that may not be the answer though they fit (attempts that failed). */
+  readonly excluded?: (values: PlanValues) => boolean;
+}
+
+export interface SearchOutcome {
+  /** The best plan that fits. */
+  readonly best: Combination | undefined;
+  /** The smallest plan found; the same as `best` only by chance. */
+  readonly smallest: Combination;
+}
+
+/** Bytes above the limits, device and host together; infinite where there is no estimate. */
+function overflow(estimate: MemoryEstimate | undefined, { deviceBytes, hostBytes }: Limits): number {
+  if (!estimate) return Number.POSITIVE_INFINITY;
+  const host = hostBytes === undefined ? 0 : Math.max(0, estimate.ram.peakBytes - hostBytes);
+  return Math.max(0, estimate.vram.devicePeakBytes - deviceBytes) + host;
+}
+
+/** All levers as far as they go, then each let go where that needs less: levers seldom work against each other, but some do. */
+function smallestCombination({ values, optionsOf, estimateOf, limits }: SearchRequest): Combination {
+  const size = ({ values: at }: Combination): readonly [number, number] => {
+    const estimate = estimateOf(at);
+    return [overflow(estimate, limits), estimate?.vram.devicePeakBytes ?? Number.POSITIVE_INFINITY];
+  };
+  let best = applyPicks(
+    values,
+    LEVERS.map(() => Number.POSITIVE_INFINITY),
+    optionsOf,
+  );
+  let [over, peak] = size(best);
+  for (const { position } of [...best.steps]) {
+    const candidate = applyPicks(values, best.picks.with(position, 0), optionsOf);
+    const [candidateOver, candidatePeak] = size(candidate);
+    if (candidateOver < over || (candidateOver === over && candidatePeak < peak)) {
+      best = candidate;
+      [over, peak] = [candidateOver, candidatePeak];
+    }
+  }
+  return best;
+}
+
+/** Lets go of whatever a plan does not need, lever by lever, the costliest first. */
+function relax(plan: Combination, fits: (candidate: Combination) => boolean, request: SearchRequest): Combination {
+  const costliestFirst = [...plan.steps].sort((a, b) => b.cost.factor - a.cost.factor);
+  return costliestFirst.reduce((kept, { position, option }) => {
+    for (let milder = 0; milder < option; milder += 1) {
+      const candidate = applyPicks(request.values, kept.picks.with(position, milder), request.optionsOf);
+      if (fits(candidate)) return candidate;
+    }
+    return kept;
+  }, plan);
+}
+
+/** Groups a sorted list into runs of equal meaning and speed. */
+function tiersOf(sorted: readonly Combination[]): readonly (readonly Combination[])[] {
+  const tiers: Combination[][] = [];
+  for (const combination of sorted) {
+    const last = tiers.at(-1);
+    if (last && compareTiers(last[0]!, combination) === 0) last.push(combination);
+    else tiers.push([combination]);
+  }
+  return tiers;
+}
+
+/** Levers that change neither the speed nor what is trained: pulled or not, a plan stays in its tier. */
+const costsNothing = ({ lever, cost }: Step): boolean =>
+  cost.factor === 1 && lever.class !== 'method' && lever.class !== 'data';
+
+/**
+ * The best plan of one class. First the levers that cost something are searched in order of their price with all the others
+ * pulled as in `smallest`; then, in the first tier that fits, as many of the others as possible are let go. A plan
+ * that needs too much rules out every plan that pulls no lever further. `smallest` fits, and is relaxed when the estimates run out.
+ */
+function bestOfClass(leverClass: LeverClass, smallest: Combination, request: SearchRequest): Combination | undefined {
+  const { values, optionsOf, estimateOf, limits, excluded } = request;
+  const tooBig: Combination[] = [];
+  let spent = 0;
+  const fits = (candidate: Combination): boolean => {
+    spent += 1;
+    const estimate = estimateOf(candidate.values);
+    if (!estimate || estimate.vram.devicePeakBytes > limits.deviceBytes) tooBig.push(candidate);
+    return overflow(estimate, limits) === 0 && !excluded?.(candidate.values);
+  };
+  const alive = (candidate: Combination): boolean => !tooBig.some((failed) => atLeast(failed, candidate));
+  const relaxed = (plan: Combination): Combination | undefined =>
+    excluded?.(plan.values) ? undefined : relax(plan, fits, request);
+
+  const idle = new Set(smallest.steps.filter(costsNothing).map(({ lever }) => lever));
+  const withIdle = (combination: Combination): Combination =>
+    applyPicks(
+      values,
+      combination.picks.map((option, position) => (idle.has(LEVERS[position]!) ? smallest.picks[position]! : option)),
+      optionsOf,
+    );
+  const paid = allCombinations(values, (lever, at) => (idle.has(lever) ? [] : optionsOf(lever, at)))
+    .map(withIdle)
+    .filter((candidate) => candidate.steps.length > 0 && worstClass(candidate) === leverClass)
+    .sort(compareTiers);
+
+  for (const tier of tiersOf(paid)) {
+    const fitting = tier.filter((candidate) => alive(candidate) && fits(candidate));
+    if (spent > MOST_ESTIMATES) return relaxed(fitting[0] ?? smallest);
+    // A plan that was tried already still fits; some lever more or less makes it another one.
+    const open = tier.filter((candidate) => overflow(estimateOf(candidate.values), limits) === 0);
+    const leaner = open.flatMap((plan) => letGo(plan, values, optionsOf)).sort(compareCombinations);
+    // With one lever let go at a time the indispensable ones show, and everything without them is ruled out at once.
+    for (const plan of leaner.filter((one) => open.some((all) => all.steps.length === one.steps.length + 1))) {
+      if (spent <= MOST_ESTIMATES) fits(plan);
+    }
+    for (const plan of leaner) {
+      if (spent > MOST_ESTIMATES) return relaxed(fitting[0] ?? smallest);
+      if (alive(plan) && fits(plan)) return plan;
+    }
+  }
+  return relaxed(smallest);
+}
+
+/** A plan with every choice of the levers that cost nothing, itself included. */
+const letGo = (plan: Combination, values: PlanValues, optionsOf: OptionsOf): readonly Combination[] =>
+  plan.steps
+    .filter(costsNothing)
+    .reduce<readonly Combination[]>(
+      (plans, { position, option }) =>
+        plans.flatMap((one) =>
+          Array.from({ length: option + 1 }, (_, milder) =>
+            applyPicks(values, one.picks.with(position, milder), optionsOf),
+          ),
+        ),
+      [plan],
+    );
+
+/**
+ * Searches all permitted levers together, class by class from the mildest: as soon as the levers up to a class can make the
+ * run fit, no worse class is looked at.
+ */
+export function searchPlan(request: SearchRequest, allowed: readonly LeverClass[]): SearchOutcome {
+  const classes = LEVER_CLASSES.filter((leverClass) => allowed.includes(leverClass));
+  let smallest = nothingMoved(request.values);
+  for (const [index, leverClass] of classes.entries()) {
+    const permitted = classes.slice(0, index + 1);
+    const optionsOf: OptionsOf = (lever, values) =>
+      permitted.includes(lever.class) ? request.optionsOf(lever, values) : [];
+    smallest = smallestCombination({ ...request, optionsOf });
+    if (overflow(request.estimateOf(smallest.values), request.limits) > 0) continue;
+    const best = bestOfClass(leverClass, smallest, { ...request, optionsOf });
+    if (best) return { best, smallest };
+  }
+  return { best: undefined, smallest: withoutIdle(smallest, request) };
+}
+
+/** The same size with fewer changes: levers that save nothing here are let go. */
+function withoutIdle(plan: Combination, request: SearchRequest): Combination {
+  const { estimateOf, limits } = request;
+  const estimate = estimateOf(plan.values);
+  if (!estimate) return plan;
+  const noLarger = (candidate: Combination): boolean => {
+    const other = estimateOf(candidate.values);
+    return (
+      other !== undefined &&
+      other.vram.devicePeakBytes <= estimate.vram.devicePeakBytes &&
+      overflow(other, limits) <= overflow(estimate, limits)
+    );
+  };
+  return relax(plan, noLarger, request);
+}
