@@ -9,6 +9,8 @@ export interface Gpu {
   readonly freeBytes: number | undefined;
   /** 8.6 → `{ major: 8, minor: 6 }`; undefined: the driver did not say. */
   readonly computeCapability: { readonly major: number; readonly minor: number } | undefined;
+  /** The card has no memory of its own (GB10, Jetson): its figures are the host's, one budget for both. */
+  readonly sharesHostMemory?: true;
 }
 
 export interface HostMemory {
@@ -22,7 +24,7 @@ export interface HostMemory {
   readonly swapFreeBytes: number;
 }
 
-/** What a run can use. `planned`: a card named with --gpu, nothing was measured. */
+/** What a run can use. `planned`: a card named with --gpu, nothing was measured of it; the host is this machine all the same. */
 export interface Hardware {
   readonly gpus: readonly Gpu[];
   readonly source: 'nvidia-smi' | 'planned' | 'none';

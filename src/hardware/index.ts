@@ -1,1 +1,7 @@
+export { type MemoryCgroup, readCgroupOomKills, readMemoryCgroups } from './cgroup.ts';
+export { type DetectOptions, detectHardware } from './detect-hardware.ts';
+export { type CatalogueGpu, GPU_CATALOGUE } from './gpu-catalogue.ts';
+export { resolveGpuName } from './gpu-name.ts';
 export * from './hardware.ts';
+export { readHostMemory } from './host-memory.ts';
+export { type GpuProcess, processesOnGpus, sampleVram } from './nvidia-smi.ts';
