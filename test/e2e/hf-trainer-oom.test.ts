@@ -1,0 +1,106 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ensurePythonEnv } from '../../scripts/python-env.mjs';
+import { isRunning, readRecordedPids } from '../support/processes.ts';
+import { ensureBuilt, makeSandbox, ROOT, type Sandbox } from '../support/snug-cli.ts';
+import { addTinyModel } from '../support/tiny-model.ts';
+
+const SCRIPT = join(ROOT, 'test', 'fixtures', 'e2e', 'hf_train.py');
+
+/** What hf_train.py says it runs with. */
+interface Said {
+  readonly microBatch: number;
+  readonly accumulation: number;
+  readonly resume: string;
+}
+
+const saidIn = (log: string): Said => {
+  const match = /per_device_train_batch_size=(\d+) gradient_accumulation_steps=(\d+) resume=(\S+)/.exec(log);
+  if (!match) throw new Error(`hf_train.py did not say what it runs with:\n${log}`);
+  return { microBatch: Number(match[1]), accumulation: Number(match[2]), resume: match[3]! };
+};
+
+/** Steps that a log entry was printed for, by its loss line (`logging_steps 1`). */
+const stepsIn = (log: string): number => log.split("{'loss':").length - 1;
+
+describe('a transformers Trainer that runs out of device memory at step 5', () => {
+  let python: string;
+  let sandbox: Sandbox;
+
+  beforeAll(async () => {
+    python = await ensurePythonEnv();
+    await ensureBuilt();
+  });
+  beforeEach(async () => {
+    sandbox = makeSandbox({ python });
+    await addTinyModel(sandbox, python);
+  });
+  afterEach(() => sandbox.remove());
+
+  const flags = (microBatch: number): string[] => [
+    ...['--model_name_or_path', 'model', '--train_file', 'data/train.jsonl', '--output_dir', 'out'],
+    ...['--per_device_train_batch_size', String(microBatch), '--gradient_accumulation_steps', '2'],
+    ...['--max_steps', '8', '--save_steps', '2', '--logging_steps', '1', '--report_to', 'none', '--use_cpu'],
+    ...['--oom_at_step', '5', '--oom_from_batch', String(microBatch)],
+  ];
+  const state = (): { global_step: number; train_batch_size: number } =>
+    JSON.parse(sandbox.read('out/trainer_state.json'));
+
+  it('is retried once, from its last checkpoint, with a smaller micro batch and the same global batch', async () => {
+    const run = await sandbox.run(['run', '--gpu', '24GiB', '--', 'python', SCRIPT, ...flags(8)]);
+    expect(run.exitCode).toBe(0);
+
+    const { attempts } = sandbox.onlyRun();
+    expect(attempts).toHaveLength(2);
+    const [first, second] = attempts.map((attempt) => saidIn(attempt.log)) as [Said, Said];
+    expect(first).toEqual({ microBatch: 8, accumulation: 2, resume: 'None' });
+    expect(attempts[0]!.log).toContain('torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.50 GiB');
+
+    expect(second.microBatch).toBeLessThan(8);
+    expect(second.microBatch * second.accumulation).toBe(16);
+    expect(second.resume).toMatch(/out\/checkpoint-4\/?$/);
+    // Four steps before, four after: none was trained twice, none left out.
+    expect([stepsIn(attempts[0]!.log), stepsIn(attempts[1]!.log)]).toEqual([4, 4]);
+    expect(state()).toMatchObject({ global_step: 8, train_batch_size: second.microBatch });
+    expect(sandbox.leftProcesses()).toEqual([]);
+  });
+
+  it('under torchrun, with the other rank waiting for it: the tree is ended, nothing is left, the run is finished', async () => {
+    const pids = join(sandbox.folder, 'pids');
+    const launch = [
+      'torchrun',
+      '--nproc-per-node',
+      '2',
+      SCRIPT,
+      ...flags(4),
+      '--ddp_backend',
+      'gloo',
+      '--oom_rank',
+      '1',
+    ];
+    const run = sandbox.start(['run', '--gpu', '24GiB:2', '--', ...launch], { SNUG_TEST_PIDS: pids });
+    await run.seen(/\[rank1\]: torch\.OutOfMemoryError/);
+    const failedRanks = readRecordedPids(pids);
+    expect(failedRanks).toHaveLength(2);
+    expect(failedRanks.every(isRunning)).toBe(true);
+    const failedAt = Date.now();
+    await expect.poll(() => failedRanks.some(isRunning), { timeout: 60_000, interval: 200 }).toBe(false);
+    // gloo gives up after half an hour; the grace is seconds.
+    expect(Date.now() - failedAt).toBeLessThan(50_000);
+
+    expect((await run.ended).exitCode).toBe(0);
+    const { attempts } = sandbox.onlyRun();
+    expect(attempts).toHaveLength(2);
+    const second = saidIn(attempts[1]!.log);
+    expect(second.microBatch).toBeLessThan(4);
+    expect(second.microBatch * second.accumulation).toBe(8);
+    expect(second.resume).toMatch(/out\/checkpoint-4\/?$/);
+    expect(state().global_step).toBe(8);
+    const everyRank = readRecordedPids(pids);
+    expect(everyRank).toHaveLength(4);
+    expect(everyRank.filter(isRunning)).toEqual([]);
+    expect(sandbox.leftProcesses()).toEqual([]);
+    expect(existsSync(join(sandbox.folder, 'out', 'checkpoint-8'))).toBe(true);
+  });
+});

@@ -1,0 +1,46 @@
+import { join } from 'node:path';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ensureBuilt, makeSandbox, ROOT, type Sandbox } from '../support/snug-cli.ts';
+
+const POCKET = join(ROOT, 'examples', 'pocket', 'train.py');
+const PATIENT = join(ROOT, 'test', 'fixtures', 'e2e', 'patient.py');
+
+describe.skipIf(process.platform === 'win32')('signals to snug', () => {
+  let sandbox: Sandbox;
+  beforeAll(ensureBuilt);
+  beforeEach(() => {
+    sandbox = makeSandbox();
+  });
+  afterEach(() => sandbox.remove());
+
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)(
+    '%s ends a trainer that does not handle it: exit code %i, no retry, nothing left',
+    async (signal, exitCode) => {
+      const flags = ['--max_steps', '2000', '--per_device_train_batch_size', '2', '--output_dir', 'out'];
+      const run = sandbox.start(['run', '--', 'python3', POCKET, ...flags]);
+      await run.seen(/ 5\/2000 /);
+      run.signal(signal);
+      const ended = await run.ended;
+      expect(ended.exitCode).toBe(exitCode);
+      expect(sandbox.onlyRun().attempts).toHaveLength(1);
+      expect(sandbox.leftProcesses()).toEqual([]);
+    },
+  );
+
+  it.each([['SIGINT'], ['SIGTERM']] as const)(
+    '%s reaches a trainer that saves first once, and its own exit code is ours',
+    async (signal) => {
+      const run = sandbox.start(['run', '--', 'python3', PATIENT, '--exit_code', '42']);
+      await run.seen(/waiting/);
+      run.signal(signal);
+      const ended = await run.ended;
+      expect(ended.stdout).toContain('saving, told 1 time(s)');
+      expect(ended.exitCode).toBe(42);
+      expect(sandbox.onlyRun().attempts).toHaveLength(1);
+      expect(sandbox.leftProcesses()).toEqual([]);
+    },
+  );
+});
