@@ -1,5 +1,6 @@
 import type { Diagnostic, FilePort, Result } from '../core/index.ts';
 import type { Origin, SettingName, SpecChange, TrainingSpec } from '../spec/index.ts';
+import type { SourceEdit, StackView, Written } from './dialect.ts';
 
 export type DialectKind = 'launcher' | 'trainer' | 'engine';
 
@@ -68,6 +69,19 @@ export interface LaunchReading {
   readonly resume: ResumeSupport;
   /** Whether the launch can be told this value; else the reason, one clause. */
   readonly writable: (setting: SettingName, to: unknown) => true | string;
+  /** What `writeLaunch` works from; no other room looks inside. */
+  readonly internals?: LaunchInternals;
+}
+
+/** How a launch is told new values: by edits of its stack, or through the placeholders of a native config. */
+export interface LaunchInternals {
+  readonly view: StackView;
+  /** What the trainer sees, the command's own assignments included. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Edits that make `setting` be `to`. */
+  readonly edit: (setting: SettingName, to: unknown) => Written;
+  /** Edits that every started launch needs, changed or not (`{placeholders}` of a native command). */
+  readonly always: (changed: ReadonlyMap<SettingName, unknown>) => readonly SourceEdit[];
 }
 
 /** A launch with changes written into it. Files are copies, the user's own stay as they are. */

@@ -75,6 +75,8 @@ export interface Reading<Detail = unknown> {
   readonly engines?: readonly EngineUse[];
   /** Variables this layer sets for what it starts; undefined removes one (`env -u X`). */
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Where in the layer's first YAML file `env` stands, if it does. */
+  readonly envFromFile?: readonly string[];
   readonly unread?: readonly Unread[];
   readonly diagnostics?: readonly Diagnostic[];
   /** How wrappers name themselves in `LaunchReading.wrappers` (`nohup`, `uv run`, `timeout 4h`); default: the dialect's id. */
@@ -146,6 +148,7 @@ export interface StackView {
 export type SourceEdit =
   /** Replaces the whole token. */
   | { readonly kind: 'token'; readonly index: number; readonly text: string }
+  | { readonly kind: 'remove'; readonly index: number }
   /** Puts tokens before `argv[at]` (`at` = argv.length: at the end). `key` names the flag, one per `at`. */
   | { readonly kind: 'insert'; readonly at: number; readonly key: string; readonly tokens: readonly string[] }
   /** Sets a key in a copy of a file of `Reading.files`; the fold makes the copy and points the launch at it. */

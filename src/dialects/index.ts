@@ -1,2 +1,4 @@
 export * from './contract.ts';
+export { readLaunch } from './read-launch.ts';
+export { writeLaunch } from './write-launch.ts';
 export { readYaml, type YamlEntry, type YamlFile, type YamlHazard } from './yaml-read.ts';

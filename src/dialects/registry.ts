@@ -1,4 +1,5 @@
 import type { Dialect } from './dialect.ts';
+import { hfTrainer } from './hf-trainer/index.ts';
 
 /**
  * Every dialect, in the order they are asked; the first that answers has it. Wrappers peel, then launchers, then trainers
@@ -8,5 +9,6 @@ export const REGISTRY: readonly Dialect[] = [
   // wrappers
   // launchers
   // trainers
+  hfTrainer,
   // engines
 ];

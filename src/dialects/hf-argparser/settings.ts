@@ -1,0 +1,73 @@
+import { type Diagnostic, error, warning } from '../../core/index.ts';
+import { formatOrigin, type Origin, type Setting } from '../../spec/index.ts';
+import type { Unread } from '../contract.ts';
+import type { FileValue } from '../dialect.ts';
+import type { Convert } from './convert.ts';
+import type { Found, Values } from './values.ts';
+
+/** Turns found values into settings, and keeps what went wrong and which keys were looked at. */
+export interface SettingReader {
+  readonly values: Values;
+  /** The value of the first key that was given, else what holds without it. */
+  readonly setting: <T>(keys: readonly string[], convert: Convert<T>, otherwise: Setting<T>) => Setting<T>;
+  /** As `setting`; undefined when no key was given or its value cannot be known. */
+  readonly given: <T>(keys: readonly string[], convert: Convert<T>) => { value: T; origin: Origin } | undefined;
+  /** Says that these keys are understood, whatever they hold. */
+  readonly note: (...keys: readonly string[]) => void;
+  readonly noted: ReadonlySet<string>;
+  readonly diagnostics: readonly Diagnostic[];
+  readonly unread: readonly Unread[];
+}
+
+const INTERPOLATION = /\$\{|\{\{|^\$[A-Za-z_]/;
+
+/**
+ * `strict`: the tool's own parser would stop at a value of the wrong type, so it is an error; otherwise (a script whose
+ * parser nobody knows) the setting is unknown and a warning says so.
+ */
+export function settingReader(values: Values, strict: boolean): SettingReader {
+  const noted = new Set<string>();
+  const unread: Unread[] = [];
+  const diagnostics: Diagnostic[] = [];
+  const reported = new Set<string>();
+
+  const refuse = (found: Found, expected: string): void => {
+    if (reported.has(found.key)) return;
+    reported.add(found.key);
+    if (typeof found.raw === 'string' && INTERPOLATION.test(found.raw)) {
+      unread.push({ key: found.key, origin: found.origin, reason: 'interpolation' });
+      return;
+    }
+    const say = strict ? error : warning;
+    diagnostics.push(
+      say('bad-value', `${found.key} is ${show(found.raw)}, expected ${expected}`, {
+        location: formatOrigin(found.origin),
+        help: `give ${found.key} ${expected}`,
+      }),
+    );
+  };
+  const look = <T>(keys: readonly string[], convert: Convert<T>): Setting<T> | undefined => {
+    for (const key of keys) noted.add(key);
+    const found = values.find(...keys);
+    if (!found) return undefined;
+    const converted = convert(found.raw);
+    if (!converted.ok) refuse(found, converted.expected);
+    return { value: converted.ok ? converted.value : null, origin: found.origin };
+  };
+  return {
+    values,
+    setting: (keys, convert, otherwise) => look(keys, convert) ?? otherwise,
+    given: (keys, convert) => {
+      const found = look(keys, convert);
+      return found && found.value !== null ? { value: found.value, origin: found.origin } : undefined;
+    },
+    note: (...keys) => {
+      for (const key of keys) noted.add(key);
+    },
+    noted,
+    diagnostics,
+    unread,
+  };
+}
+
+const show = (raw: FileValue): string => (typeof raw === 'string' ? `"${raw}"` : JSON.stringify(raw));

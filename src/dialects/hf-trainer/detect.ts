@@ -1,0 +1,48 @@
+import type { ReadContext } from '../contract.ts';
+import type { Claim, Position } from '../dialect.ts';
+import { parseFlags } from '../hf-argparser/grammar.ts';
+import { parseJson } from '../json-text.ts';
+import { tokensFrom } from './arguments.ts';
+import { SCRIPT_FIELDS, TRAINING_ARGUMENT_NAMES } from './fields.ts';
+import { readScript } from './script.ts';
+
+/** Names that only TrainingArguments has; `seed`, `fp16` or `debug` alone could be any program's. */
+const DISTINCTIVE = new Set([
+  'per_device_train_batch_size',
+  'per_device_eval_batch_size',
+  'per_gpu_train_batch_size',
+  'gradient_accumulation_steps',
+  'num_train_epochs',
+  'gradient_checkpointing_kwargs',
+  'save_total_limit',
+  'save_strategy',
+  'logging_strategy',
+  'eval_strategy',
+  'evaluation_strategy',
+  'lr_scheduler_type',
+  'dataloader_num_workers',
+  'do_train',
+]);
+
+/** Any script or module whose arguments, argument file or text are those of HfArgumentParser with TrainingArguments. */
+export function detectHfTrainer(position: Position, context: ReadContext): Claim | undefined {
+  const { target, argv } = position;
+  if (!target || target.form === 'program') return undefined;
+  const claim: Claim = { from: target.index, to: argv.length };
+  const tokens = tokensFrom(argv, target.argsFrom);
+  const parsed = parseFlags(tokens, { fields: SCRIPT_FIELDS, negatable: new Set(), open: true });
+  if (parsed.flags.some((flag) => DISTINCTIVE.has(flag.key))) return claim;
+  const only = tokens.length === 1 ? tokens[0]!.text : undefined;
+  if (only?.endsWith('.json') && namesTrainingArguments(only, context)) return claim;
+  const script = readScript(target, context);
+  return script.mentions('TrainingArguments') && script.mentions('HfArgumentParser') ? claim : undefined;
+}
+
+/** A file that is missing or broken counts too: reading it then says what is wrong with it. */
+function namesTrainingArguments(path: string, context: ReadContext): boolean {
+  const source = context.source(path);
+  if (!source.ok) return true;
+  const node = parseJson(source.value.text, path);
+  if (!node.ok) return true;
+  return node.value.members?.some((member) => TRAINING_ARGUMENT_NAMES.has(member.key)) ?? false;
+}

@@ -1,0 +1,15 @@
+import type { Dialect } from '../dialect.ts';
+import { detectHfTrainer } from './detect.ts';
+import { type HfDetail, readHfTrainer } from './read.ts';
+import { writeHfTrainer } from './write.ts';
+
+/** Scripts that parse transformers' TrainingArguments with HfArgumentParser. */
+export const hfTrainer: Dialect<HfDetail> = {
+  id: 'hf-trainer',
+  kind: 'trainer',
+  title: 'Hugging Face Trainer script',
+  docs: 'https://huggingface.co/docs/transformers/main_classes/trainer#transformers.TrainingArguments',
+  detect: detectHfTrainer,
+  read: readHfTrainer,
+  write: writeHfTrainer,
+};

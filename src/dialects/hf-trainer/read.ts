@@ -1,0 +1,175 @@
+import { type Diagnostic, error, fail, ok, type Result, warning } from '../../core/index.ts';
+import { formatOrigin, type Origin, type Setting, type TrainingSpec } from '../../spec/index.ts';
+import type { ReadContext, ResumeSupport, Unread } from '../contract.ts';
+import type { Claim, Position, Reading } from '../dialect.ts';
+import { orNull, toBoolean, toFloatDType, toInteger, toOneOf, toText } from '../hf-argparser/convert.ts';
+import { type Grammar, parseFlags } from '../hf-argparser/grammar.ts';
+import { type SettingReader, settingReader } from '../hf-argparser/settings.ts';
+import { layerValues, type Values } from '../hf-argparser/values.ts';
+import { appendPlace, readArgsFile, readJsonArguments, tokensFrom } from './arguments.ts';
+import { SCRIPT_FIELDS, TRAINING_ARGUMENT_NAMES, TRAINING_ARGUMENTS_NEGATABLE, TRANSFORMERS } from './fields.ts';
+import { readScriptLora } from './lora.ts';
+import { readObjective } from './objective.ts';
+import { readScript, type ScriptFacts } from './script.ts';
+import { readMaxLength } from './sequence-length.ts';
+import { dataParallelTrap, readTrainerSharding } from './sharding.ts';
+import { launchedPrecision, readTrainingArguments } from './training-arguments.ts';
+
+export interface HfDetail {
+  readonly values: Values;
+  readonly script: ScriptFacts;
+}
+
+export const DEFAULT: Origin = { kind: 'default', ...TRANSFORMERS };
+const MODEL_KEYS = ['model_name_or_path', 'model_name', 'model_id', 'base_model', 'model', 'model_path'];
+export const DTYPE_KEYS = ['dtype', 'torch_dtype', 'model_dtype'];
+export const ATTENTION_KEYS = ['attn_implementation', 'attn_impl', '_attn_implementation'];
+export const ATTENTIONS = ['eager', 'sdpa', 'flash_attention_2', 'flash_attention_3', 'flex_attention'] as const;
+
+/** Reads the arguments of an HfArgumentParser script: command line over `X.args` over the one JSON file. */
+export function readHfTrainer(claim: Claim, position: Position, context: ReadContext): Result<Reading<HfDetail>> {
+  const script = readScript(position.target, context);
+  const { argv } = position;
+  const grammar: Grammar = {
+    fields: SCRIPT_FIELDS,
+    negatable: new Set(TRAINING_ARGUMENTS_NEGATABLE),
+    open: true,
+    declares: script.mentions,
+  };
+  const tokens = tokensFrom(argv, position.target?.argsFrom ?? claim.from);
+  const parsed = parseFlags(tokens, grammar);
+  const alone = tokens.length === 1 && tokens[0]!.text.endsWith('.json') ? tokens[0]! : undefined;
+  const json = alone ? readJsonArguments(alone.text, alone.index, context) : undefined;
+  if (json && !json.ok) return json;
+  const argsFile = readArgsFile(script.path, grammar, context);
+  const values = layerValues({
+    argv,
+    flags: parsed.flags,
+    appendAt: appendPlace(parsed, argv),
+    ...(argsFile ? { argsFile } : {}),
+    ...(json ? { file: json.value } : {}),
+  });
+  const reader = settingReader(values, false);
+  const launched = launchedPrecision(
+    position.environment,
+    position.above.map((layer) => layer.reading.spec),
+  );
+  const defaults = {
+    origin: DEFAULT,
+    gradientCheckpointing: false,
+    fillsReentrant: false,
+    bf16UnlessFp16: false,
+    lossImpl: 'full',
+    outputDir: 'trainer_output',
+  } as const;
+  const training = readTrainingArguments(reader, defaults, launched);
+  const lora = readScriptLora(reader, script);
+  const length = readMaxLength(reader, script, context);
+  const sharding = readTrainerSharding(reader, context);
+  const trap = sharding.sharding
+    ? undefined
+    : dataParallelTrap(
+        position.above.findLast((layer) => layer.reading.processes)?.reading.processes,
+        position.visibleGpus,
+        reader,
+      );
+  const spec: TrainingSpec = {
+    ...modelSetting(reader),
+    objective: readObjective(script, position.target?.name),
+    dtype: readDtype(reader, script),
+    maxLength: length.setting,
+    attnImplementation: readAttention(reader, script),
+    ...training,
+    ...lora.spec,
+  };
+  const diagnostics: Diagnostic[] = [
+    ...reader.diagnostics,
+    ...parsed.problems.map((problem) =>
+      error('bad-option', problem.message, { location: `argv[${problem.index}]`, help: problem.help }),
+    ),
+    ...lora.diagnostics,
+    ...length.diagnostics,
+    ...sharding.diagnostics,
+    ...autoBatch(reader),
+  ];
+  const errors = diagnostics.filter((each) => each.severity === 'error');
+  if (errors.length > 0) return fail(...errors);
+  return ok({
+    spec,
+    ...(json ? { files: [json.value.reference] } : {}),
+    ...(sharding.sharding ? { sharding: sharding.sharding } : {}),
+    ...(trap ?? {}),
+    engines: sharding.engines,
+    unread: [...reader.unread, ...unreadKeys(reader, TRAINING_ARGUMENT_NAMES)],
+    diagnostics,
+    resume: scriptResume(script),
+    detail: { values, script },
+  });
+}
+
+function modelSetting(reader: SettingReader): Pick<TrainingSpec, 'modelNameOrPath'> {
+  const model = reader.given(MODEL_KEYS, toText);
+  return model ? { modelNameOrPath: model } : {};
+}
+
+/** `dtype="…"` of the one from_pretrained call counts where no flag says it; without either, the checkpoint's own. */
+function readDtype(reader: SettingReader, script: ScriptFacts): NonNullable<TrainingSpec['dtype']> {
+  const written = script.only(/(?<!compute_)(?:torch_)?dtype\s*=\s*["']?(?:torch\.)?(bfloat16|float16|float32|auto)\b/);
+  const dtype = written && toFloatDType(written.groups[0]!);
+  const otherwise =
+    written && dtype?.ok
+      ? { value: dtype.value, origin: { kind: 'file', path: script.path!, line: written.line } as const }
+      : { value: 'auto' as const, origin: DEFAULT };
+  const flag = reader.setting(DTYPE_KEYS, orNull(toFloatDType), otherwise);
+  return flag.value === null && flag.origin.kind !== 'argv' ? otherwise : (flag as Setting<'auto'>);
+}
+
+function readAttention(reader: SettingReader, script: ScriptFacts): NonNullable<TrainingSpec['attnImplementation']> {
+  const written = script.only(/attn_implementation\s*=\s*["'](\w+)["']/);
+  const named = written && toOneOf(...ATTENTIONS)(written.groups[0]!);
+  const otherwise =
+    written && named?.ok
+      ? { value: named.value, origin: { kind: 'file', path: script.path!, line: written.line } as const }
+      : { value: 'sdpa' as const, origin: DEFAULT };
+  return reader.setting(ATTENTION_KEYS, toOneOf(...ATTENTIONS), otherwise);
+}
+
+/** Two searchers must not nest: the trainer's own batch search shrinks the batch without touching the accumulation. */
+export function autoBatch(reader: SettingReader): readonly Diagnostic[] {
+  const found = reader.given(['auto_find_batch_size'], toBoolean);
+  if (!found?.value) return [];
+  return [
+    warning(
+      'auto-find-batch-size',
+      'the trainer shrinks its own batch on out-of-memory, which changes the global batch',
+      {
+        location: formatOrigin(found.origin),
+        help: 'turn auto_find_batch_size off and let snug keep the global batch',
+      },
+    ),
+  ];
+}
+
+/** What was given and not looked at: without effect on memory where the field is known, else unknown. */
+export function unreadKeys(reader: SettingReader, known: ReadonlySet<string>): readonly Unread[] {
+  return reader.values
+    .all()
+    .filter((found) => !reader.noted.has(found.key))
+    .map((found) => ({
+      key: found.key,
+      origin: found.origin,
+      reason: known.has(found.key) ? 'no-effect-on-memory' : 'unknown-key',
+    }));
+}
+
+/** Trainer itself ignores the field: the script must hand it to `train()`. */
+export function scriptResume(script: ScriptFacts): ResumeSupport {
+  if (script.mentions('resume_from_checkpoint')) return { kind: 'supported', how: '--resume_from_checkpoint DIR' };
+  const reason =
+    script.text === undefined
+      ? 'the script cannot be read here, so whether it hands resume_from_checkpoint to train() is not known'
+      : 'the script does not hand resume_from_checkpoint to train()';
+  return { kind: 'unsupported', reason };
+}
+
+export const integerOrNull = orNull(toInteger(1));

@@ -1,0 +1,112 @@
+import type { Diagnostic } from '../../core/index.ts';
+import type { OffloadTarget } from '../../spec/index.ts';
+import type { ReadContext } from '../contract.ts';
+import type { EngineUse, FileValue, Processes, Sharding } from '../dialect.ts';
+import { orNull, toBoolean, toMap, toText } from '../hf-argparser/convert.ts';
+import type { SettingReader } from '../hf-argparser/settings.ts';
+import { parseJson } from '../json-text.ts';
+
+export interface TrainerSharding {
+  readonly sharding?: Sharding;
+  readonly engines: readonly EngineUse[];
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** `--deepspeed ds.json` and `--fsdp … --fsdp_config …` of TrainingArguments. A file that is missing or broken is an error. */
+export function readTrainerSharding(reader: SettingReader, context: ReadContext): TrainerSharding {
+  reader.note('fsdp_transformer_layer_cls_to_wrap', 'fsdp_min_num_params', 'parallelism_config');
+  const deepspeed = reader.given(['deepspeed'], orNull(toText));
+  if (deepspeed?.value) return readDeepSpeed(reader, deepspeed.value, context);
+  return readFsdp(reader, context);
+}
+
+function readDeepSpeed(reader: SettingReader, path: string, context: ReadContext): TrainerSharding {
+  const { origin, place } = reader.values.find('deepspeed')!;
+  const stage: Sharding = { strategy: null, offload: [], origin };
+  // An inline JSON object (or its base64 form) instead of a file: the engine is on, and its text is not a file to read.
+  if (/^\s*\{/.test(path))
+    return { sharding: stage, engines: [{ dialect: 'deepspeed-config', origin }], diagnostics: [] };
+  const source = context.source(path);
+  if (!source.ok) return { engines: [], diagnostics: source.error };
+  const pointer =
+    place.kind === 'flag'
+      ? ({
+          kind: 'argv',
+          index: place.flag.values[0]?.index ?? place.flag.index,
+          before: place.flag.style === 'equals' ? `${place.flag.spelling}=` : '',
+        } as const)
+      : place.kind === 'file'
+        ? ({ kind: 'file', path: reader.values.file!.source.path, keyPath: ['deepspeed'] } as const)
+        : ({ kind: 'fixed', reason: 'it is named in an .args file' } as const);
+  const file = { source: source.value, format: 'json', pointer } as const;
+  return { sharding: stage, engines: [{ dialect: 'deepspeed-config', file, origin }], diagnostics: [] };
+}
+
+const FSDP_OFF = /^(?:|false|no|none|0)$/i;
+
+/** Both the old string (`full_shard auto_wrap offload`) and the boolean with fsdp_config (version 2 unless it says 1). */
+function readFsdp(reader: SettingReader, context: ReadContext): TrainerSharding {
+  const found = reader.values.find('fsdp');
+  reader.note('fsdp', 'fsdp_config');
+  if (!found || found.raw === false || found.raw === null || FSDP_OFF.test(String(found.raw))) {
+    return { engines: [], diagnostics: [] };
+  }
+  const config = readFsdpConfig(reader, context);
+  const words = Array.isArray(found.raw) ? found.raw.map(String) : String(found.raw).split(/[\s,]+/);
+  const version = Number(config.value['version'] ?? config.value['fsdp_version'] ?? 2);
+  const offloads =
+    words.includes('offload') || isOn(config.value['cpu_offload']) || isOn(config.value['offload_params']);
+  const strategy = words.includes('no_shard')
+    ? 'ddp'
+    : words.some((word) => word.startsWith('hybrid_shard'))
+      ? 'hsdp'
+      : version === 1
+        ? 'fsdp1'
+        : 'fsdp2';
+  // FSDP's CPU offload moves parameters, and with them gradients and optimizer states.
+  const offload: readonly OffloadTarget[] = offloads ? ['optimizer', 'parameters'] : [];
+  return {
+    sharding: { strategy, offload, origin: found.origin },
+    engines: [{ dialect: 'fsdp', origin: found.origin }],
+    diagnostics: config.diagnostics,
+  };
+}
+
+const isOn = (value: FileValue | undefined): boolean => value === true || value === 'true';
+
+function readFsdpConfig(
+  reader: SettingReader,
+  context: ReadContext,
+): { readonly value: Readonly<Record<string, FileValue>>; readonly diagnostics: readonly Diagnostic[] } {
+  const found = reader.values.find('fsdp_config');
+  if (!found || found.raw === null) return { value: {}, diagnostics: [] };
+  if (typeof found.raw === 'string' && !/^\s*\{/.test(found.raw)) {
+    const source = context.source(found.raw);
+    if (!source.ok) return { value: {}, diagnostics: source.error };
+    const node = parseJson(source.value.text, found.raw);
+    if (!node.ok) return { value: {}, diagnostics: node.error };
+    const map = toMap(node.value.value);
+    return { value: map.ok ? map.value : {}, diagnostics: [] };
+  }
+  const given = reader.given(['fsdp_config'], toMap);
+  return { value: given?.value ?? {}, diagnostics: [] };
+}
+
+/**
+ * One plain process that sees several GPUs: transformers wraps the model in nn.DataParallel, and a step takes the
+ * per-device batch times the GPUs. Source: training_args.py `train_batch_size`, trainer.py `_wrap_model`.
+ */
+export function dataParallelTrap(
+  launched: Processes | undefined,
+  visibleGpus: number | undefined,
+  reader: SettingReader,
+): { readonly processes: Processes; readonly sharding: Sharding } | undefined {
+  const alone = !launched || (!launched.distributed && launched.perNode === 1 && (launched.nodes ?? 1) === 1);
+  const onCpu = reader.given(['use_cpu', 'no_cuda'], toBoolean)?.value === true;
+  if (!alone || onCpu || visibleGpus === undefined || visibleGpus < 2) return undefined;
+  const origin = { kind: 'derived', from: `${visibleGpus} visible GPUs` } as const;
+  return {
+    processes: { nodes: 1, perNode: visibleGpus, distributed: false, origin },
+    sharding: { strategy: 'dp', offload: [], origin },
+  };
+}

@@ -1,0 +1,179 @@
+import { type Diagnostic, fail, note, ok, type Result, warning } from '../core/index.ts';
+import type { TrainingSpec } from '../spec/index.ts';
+import type { LaunchInternals, LaunchReading, ReadContext, StackEntry, Unread } from './contract.ts';
+import type { Dialect, EngineUse, HandOn, Layer, Position, StackView } from './dialect.ts';
+import { allocatorSetting, visibleIn } from './environment.ts';
+import { foldDistributed } from './fold-distributed.ts';
+import { REGISTRY } from './registry.ts';
+import { editSetting, writableIn } from './write-setting.ts';
+
+/**
+ * Reads a whole launch: wrappers, launcher, trainer, the files and engines they name, folded into one spec. A program that
+ * no dialect knows is no error; a file that is missing or broken is.
+ */
+export function readLaunch(argv: readonly string[], context: ReadContext): Result<LaunchReading> {
+  const walked = walk(argv, context);
+  return walked.ok ? ok(foldReading(argv, walked.value)) : walked;
+}
+
+interface Walked {
+  readonly layers: readonly Layer[];
+  readonly end: Position;
+}
+
+/** Asks the dialects in turn until nobody claims what is left, then the engines that the layers brought in. */
+function walk(argv: readonly string[], context: ReadContext): Result<Walked> {
+  const layers: Layer[] = [];
+  const problems: Diagnostic[] = [];
+  let position: Position = {
+    argv,
+    index: 0,
+    environment: context.environment,
+    visibleGpus: context.visibleGpus,
+    above: layers,
+  };
+  // Each turn claims at least one token or ends, so a command of n tokens takes at most n turns.
+  for (let turn = 0; turn <= argv.length; turn += 1) {
+    const found = ask(
+      REGISTRY.filter((dialect) => asked(dialect, position)),
+      position,
+      context,
+    );
+    if (!found) break;
+    const reading = found.dialect.read(found.claim, position, context);
+    if (!reading.ok) return fail(...reading.error);
+    layers.push({ ...found, reading: reading.value });
+    const next = advance(position, found.claim.to, reading.value.handOn, reading.value.env, context);
+    const ended = next.index >= argv.length || found.dialect.kind === 'trainer' || next.index <= position.index;
+    position = next;
+    if (ended && !next.target) break;
+    if (found.dialect.kind === 'trainer') break;
+  }
+  for (const use of layers.flatMap((layer) => layer.reading.engines ?? [])) {
+    const engine = readEngine(use, position, context);
+    if (engine === undefined) continue;
+    if (engine.ok) layers.push(engine.value);
+    else problems.push(...engine.error);
+  }
+  return problems.length > 0 ? fail(...problems) : ok({ layers, end: position });
+}
+
+const asked = (dialect: Dialect, position: Position): boolean =>
+  position.target ? dialect.kind === 'trainer' : dialect.kind !== 'engine';
+
+function ask(
+  dialects: readonly Dialect[],
+  position: Position,
+  context: ReadContext,
+): Pick<Layer, 'dialect' | 'claim'> | undefined {
+  for (const dialect of dialects) {
+    const claim = dialect.detect(position, context);
+    if (claim) return { dialect, claim };
+  }
+  return undefined;
+}
+
+function advance(
+  position: Position,
+  claimedTo: number,
+  handOn: HandOn | undefined,
+  env: Readonly<Record<string, string | undefined>> | undefined,
+  context: ReadContext,
+): Position {
+  const environment = { ...position.environment, ...env };
+  const { target: _, ...rest } = position;
+  return {
+    ...rest,
+    environment,
+    visibleGpus: visibleIn(environment, context),
+    index: handOn?.kind === 'command' ? handOn.index : claimedTo,
+    ...(handOn?.kind === 'target' ? { target: handOn.target } : {}),
+  };
+}
+
+function readEngine(use: EngineUse, position: Position, context: ReadContext): Result<Layer> | undefined {
+  const dialect = REGISTRY.find((each) => each.id === use.dialect);
+  if (!dialect || !use.file) return undefined;
+  const place: Position = { ...position, engine: use };
+  const claim = { from: position.index, to: position.index };
+  const reading = dialect.read(claim, place, context);
+  return reading.ok ? ok({ dialect, claim, reading: reading.value }) : reading;
+}
+
+function foldReading(argv: readonly string[], { layers, end }: Walked): LaunchReading {
+  const trainer = layers.find((layer) => layer.dialect.kind === 'trainer');
+  const inner = layers.filter((layer) => layer.dialect.kind !== 'trainer');
+  const distributed = foldDistributed(layers);
+  const allocator = allocatorSetting(end.environment);
+  // The trainer's own values come last: it has already weighed what the launcher hands down.
+  const spec: TrainingSpec = Object.assign(
+    {},
+    ...inner.map((layer) => layer.reading.spec),
+    trainer?.reading.spec ?? {},
+    { distributed: distributed.setting },
+    allocator ? { allocatorConf: allocator } : {},
+  );
+  const stack = stackOf(layers);
+  const program = layers.find((layer) => layer.dialect.kind !== 'wrapper');
+  const view: StackView = { argv, layers, spec };
+  const { environment } = end;
+  const internals: LaunchInternals = {
+    view,
+    environment,
+    edit: (setting, to) => editSetting(view, environment, setting, to),
+    always: () => [],
+  };
+  const diagnostics = [
+    ...layers.flatMap((layer) => layer.reading.diagnostics ?? []),
+    ...distributed.diagnostics,
+    ...(trainer ? [] : unknownTrainer(argv, end)),
+  ];
+  return {
+    command: { argv },
+    env: Object.fromEntries(
+      layers.flatMap((layer) =>
+        Object.entries(layer.reading.env ?? {}).filter((pair): pair is [string, string] => pair[1] !== undefined),
+      ),
+    ),
+    wrappers: layers
+      .filter((layer) => layer.dialect.kind === 'wrapper')
+      .map((layer) => layer.reading.label ?? layer.dialect.id),
+    stack,
+    files: [...new Set(layers.flatMap((layer) => layer.reading.files ?? []).map((file) => file.source.path))],
+    spec,
+    unread: layers.flatMap((layer): readonly Unread[] => layer.reading.unread ?? []),
+    diagnostics,
+    programIndex: program?.claim.from ?? Math.min(end.index, Math.max(argv.length - 1, 0)),
+    python: layers.findLast((layer) => layer.reading.python !== undefined)?.reading.python,
+    resume: trainer?.reading.resume ?? { kind: 'unsupported', reason: 'the trainer is not known, nor how it resumes' },
+    writable: writableIn(internals),
+    internals,
+  };
+}
+
+/** Launchers, the trainer, then engines; an engine that no dialect reads still joins. */
+function stackOf(layers: readonly Layer[]): readonly StackEntry[] {
+  const entries = layers.flatMap((layer): StackEntry[] => {
+    const { kind, id } = layer.dialect;
+    if (kind === 'wrapper') return [];
+    return [{ dialect: id, kind, ...(layer.reading.via ? { via: layer.reading.via } : {}) }];
+  });
+  const order = { launcher: 0, trainer: 1, engine: 2 } as const;
+  const known = new Set(entries.map((entry) => entry.dialect));
+  const used = layers.flatMap((layer) => layer.reading.engines ?? []).filter((use) => !known.has(use.dialect));
+  const engines = [...new Set(used.map((use) => use.dialect))].map(
+    (dialect): StackEntry => ({ dialect, kind: 'engine' }),
+  );
+  return [...entries, ...engines].sort((a, b) => order[a.kind] - order[b.kind]);
+}
+
+function unknownTrainer(argv: readonly string[], end: Position): readonly Diagnostic[] {
+  const index = end.target?.index ?? Math.min(end.index, argv.length - 1);
+  if (index < 0) return [warning('empty-command', 'there is no command to start')];
+  return [
+    note('unknown-trainer', `${argv[index]} is no trainer whose settings are known here`, {
+      location: `argv[${index}]`,
+      help: 'describe the run in a snug.yaml with command: and its settings',
+    }),
+  ];
+}
