@@ -1,4 +1,4 @@
-import { type Lever, stepTime } from './lever.ts';
+import type { Lever } from './lever.ts';
 import { eightBitOptimizer } from './optimizer-names.ts';
 
 /** Optimizer states in blocks of 8 bits. Source: https://huggingface.co/docs/bitsandbytes/optimizers */
@@ -16,5 +16,5 @@ export const optimizer8bit: Lever = {
     const name = eightBitOptimizer(optim);
     return name ? [{ optim: name }] : [];
   },
-  cost: () => ({ factor: 1.01, text: stepTime(1.01) }),
+  cost: () => ({ factor: 1.01, text: 'optimizer states lose precision' }),
 };

@@ -1,0 +1,124 @@
+import { assertNever, type Diagnostic } from '../../core/index.ts';
+import type { Refusal } from '../../planner/index.ts';
+import { formatOrigin, type SettingName, type SpecChange, settingKey, type TrainingSpec } from '../../spec/index.ts';
+import type { CheckReport } from '../check-report.ts';
+import { maskSecrets } from '../mask-secrets.ts';
+import { estimateBody } from './estimate-json.ts';
+import { settingDetails, settingJson } from './setting-json.ts';
+import { snakeCased } from './snake-case.ts';
+
+/** Version of the JSON forms of `snug check` and `snug diagnose`. */
+export const SCHEMA_VERSION = 1;
+
+const specJson = (spec: TrainingSpec) =>
+  Object.fromEntries(
+    (Object.keys(spec) as SettingName[]).flatMap((name) => {
+      const setting = spec[name];
+      if (!setting) return [];
+      const { value, origin } = setting;
+      const entry = { value: settingJson(name, value), origin: formatOrigin(origin), ...settingDetails(name, value) };
+      return [[settingKey(name), entry]];
+    }),
+  );
+
+/** A change in the form of `plan.changes`. */
+export const changeJson = (change: SpecChange) => ({
+  setting: settingKey(change.setting),
+  from: settingJson(change.setting, change.from),
+  to: settingJson(change.setting, change.to),
+  lever: change.lever,
+  class: change.class,
+  saves_bytes: Math.round(change.savesBytes),
+  cost: change.cost,
+});
+
+/** A diagnostic with its parts that are there; secrets masked. */
+export const diagnosticJson = ({ code, severity, message, location, excerpt, notes, help }: Diagnostic) => ({
+  code,
+  severity,
+  message: maskSecrets(message),
+  ...(location === undefined ? {} : { location }),
+  ...(excerpt === undefined ? {} : { excerpt: maskSecrets(excerpt) }),
+  ...(notes === undefined || notes.length === 0 ? {} : { notes: notes.map((text) => maskSecrets(text)) }),
+  ...(help === undefined ? {} : { help: maskSecrets(help) }),
+});
+
+const refusalJson = (refusal: Refusal) => ({
+  shortfall_bytes: Math.round(refusal.shortfallBytes),
+  host_shortfall_bytes: Math.round(refusal.hostShortfallBytes),
+  smallest: { changes: refusal.smallest.changes.map(changeJson), estimate: estimateBody(refusal.smallest.estimate) },
+  would_fit: refusal.wouldFit.map(({ allow, changes, estimate }) => ({
+    allow,
+    changes: changes.map(changeJson),
+    estimate: estimateBody(estimate),
+  })),
+  unavailable: refusal.unavailable.map(({ lever, reason }) => ({ lever, reason })),
+});
+
+/** What would be started: the fitted launch, or the command as it came where nothing is changed. */
+const launchOf = ({ argv, env, fitted, plan }: CheckReport) =>
+  plan?.verdict === 'refuse'
+    ? { command: [], env: {}, files: [] }
+    : {
+        command: maskSecrets(fitted?.argv ?? argv),
+        env: maskSecrets(fitted?.env ?? (fitted ? {} : env)),
+        files: (fitted?.files ?? []).map(({ source, copy }) => ({ source, copy })),
+      };
+
+function planJson(report: CheckReport) {
+  const { plan } = report;
+  if (!plan) return null;
+  const launch = launchOf(report);
+  switch (plan.verdict) {
+    case 'unknown':
+      return { verdict: plan.verdict, changes: [], estimate: null, ...launch, reason: diagnosticJson(plan.reason) };
+    case 'fits':
+    case 'rewrite':
+      return {
+        verdict: plan.verdict,
+        changes: plan.changes.map(changeJson),
+        estimate: estimateBody(plan.estimate),
+        ...launch,
+      };
+    case 'refuse':
+      return {
+        verdict: plan.verdict,
+        changes: [],
+        estimate: estimateBody(plan.estimate),
+        ...launch,
+        refusal: refusalJson(plan.refusal),
+      };
+    default:
+      return assertNever(plan);
+  }
+}
+
+/** One config of `snug check --json`. What could not be found out is null; a setting that does not apply is absent. */
+export function checkJson(report: CheckReport) {
+  const { argv, env, reading, spec, model, hardware, device, estimate, budget, diagnostics } = report;
+  return {
+    schema_version: SCHEMA_VERSION,
+    launch: {
+      argv: maskSecrets(argv),
+      env: maskSecrets(env),
+      stack: reading.stack.map(({ dialect, kind, via }) => ({ dialect, kind, ...(via ? { via } : {}) })),
+      wrappers: [...reading.wrappers],
+      files: [...reading.files],
+    },
+    spec: specJson(spec),
+    unread: reading.unread.map(({ key, origin, reason }) => ({ key, origin: formatOrigin(origin), reason })),
+    model: model
+      ? {
+          place: model.place,
+          source: model.source,
+          model_type: model.facts.modelType,
+          parameters: model.facts.parameters,
+        }
+      : null,
+    hardware: { ...(snakeCased(hardware) as object), device: device ? device.index : null },
+    estimate: estimate ? estimateBody(estimate) : null,
+    budget: budget ? (snakeCased(budget) as Record<string, number>) : null,
+    plan: planJson(report),
+    diagnostics: diagnostics.map(diagnosticJson),
+  };
+}
