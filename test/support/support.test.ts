@@ -1,9 +1,7 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { isRunning, processesWithVariable, readRecordedPids } from './processes.ts';
+import { isRunning, readRecordedPids } from './processes.ts';
 import { makeSandbox, type Sandbox } from './snug-cli.ts';
 
 describe.skipIf(process.platform !== 'linux')('what the end-to-end tests rely on', () => {
@@ -43,12 +41,14 @@ describe.skipIf(process.platform !== 'linux')('what the end-to-end tests rely on
   it('a zombie counts as ended, and recorded pids read back', async () => {
     sandbox = makeSandbox();
     // The shell becomes a sleep that never asks how its child ended.
-    const parent = spawn('sh', ['-c', 'sleep 0 & exec sleep 60'], { env: { ...sandbox.env, ZOMBIE_TEST: '1' } });
-    await once(parent, 'spawn');
-    await expect.poll(() => processesWithVariable('ZOMBIE_TEST=1').length).toBe(1);
-    parent.kill('SIGKILL');
-    await once(parent, 'close');
-    expect(processesWithVariable('ZOMBIE_TEST=1')).toEqual([]);
+    const parent = sandbox.startProgram(['sh', '-c', 'sleep 0.2 & echo $!; exec sleep 60']);
+    await parent.seen(/^\d+\n/);
+    const child = sandbox.leftProcesses().find(({ pid }) => pid !== parent.pid)!;
+    expect(isRunning(child)).toBe(true);
+    await expect.poll(() => isRunning(child)).toBe(false);
+    expect(readFileSync(`/proc/${child.pid}/stat`, 'utf8')).toContain(') Z ');
+    parent.signal('SIGKILL');
+    expect((await parent.ended).signal).toBe('SIGKILL');
     writeFileSync(join(sandbox.folder, 'pids'), '12 345\n67 89\n');
     expect(readRecordedPids(join(sandbox.folder, 'pids'))).toEqual([
       { pid: 12, started: '345' },
