@@ -41,7 +41,7 @@ describe.skipIf(process.platform !== 'linux')('what the end-to-end tests rely on
   it('a zombie counts as ended, and recorded pids read back', async () => {
     sandbox = makeSandbox();
     // The shell becomes a sleep that never asks how its child ended.
-    const parent = sandbox.startProgram(['sh', '-c', 'sleep 0.2 & echo $!; exec sleep 60']);
+    const parent = sandbox.startProgram(['sh', '-c', 'sleep 1 & echo $!; exec sleep 60']);
     await parent.seen(/^\d+\n/);
     const child = sandbox.leftProcesses().find(({ pid }) => pid !== parent.pid)!;
     expect(isRunning(child)).toBe(true);
