@@ -21,4 +21,16 @@ export interface Evidence {
   readonly peakRamBytes: number;
   /** Highest device memory seen for the run's GPUs, bytes; undefined: no driver. */
   readonly peakVramBytes: number | undefined;
+  /** Smallest memory limit of the cgroups around the run, bytes; null: read, and there is none; absent: not read. */
+  readonly cgroupLimitBytes?: number | null;
+  /** RAM of the machine, bytes. */
+  readonly hostRamBytes?: number;
+  /** Rise of the machine's own OOM-kill count while the attempt ran; kills of strangers are in it too. */
+  readonly hostOomKills?: number;
+  /** Every pid seen in the attempt's tree: `Process N has` with one of these is a sibling rank, not a stranger. */
+  readonly treePids?: readonly number[];
+  /** `expandable_segments:True` was in effect, so stranded reserve is not what that setting would cure. */
+  readonly expandableSegments?: boolean;
+  /** Pids that were still there after SIGKILL and the wait for it (uninterruptible sleep in a driver). */
+  readonly survivors?: readonly number[];
 }

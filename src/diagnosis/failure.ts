@@ -36,6 +36,16 @@ export interface EvidenceLine {
   readonly text: string;
   readonly rank: number | undefined;
   readonly stream: 'stdout' | 'stderr';
+  /** Id of the signature that matched; absent in evidence put together by hand: then the text is matched again. */
+  readonly signature?: string;
+  /** Phase the traceback above the line shows. */
+  readonly phase?: FailurePhase;
+  /** What else the traceback runs through: an inference engine beside the trainer, page-locked host memory. */
+  readonly traits?: readonly ('vllm' | 'pinned-memory')[];
+  /** `true`: the place of the text is doubtful (indented, a prefix seen on no other line); counts only if nothing better is there. */
+  readonly weak?: boolean;
+  /** `true`: training went on after the line, so it did not end the run. */
+  readonly followedByProgress?: boolean;
 }
 
 /** Why an attempt ended, by evidence. */

@@ -1,0 +1,191 @@
+import { type AllocatorReport, numbersOf, readWrapped } from './allocator-report.ts';
+import { endingOf } from './ending.ts';
+import type { Evidence } from './evidence.ts';
+import type { EvidenceLine, Failure, FailureKind, FailureNumbers, FailurePhase, Resource } from './failure.ts';
+import { type Finding, findingsOf, type RankedFindings, rankFindings } from './findings.ts';
+import { readKill } from './killed-process.ts';
+import { type Reading, readFigures, sharesOf } from './memory-shares.ts';
+
+const RESOURCE: Readonly<Record<FailureKind, Resource>> = {
+  vram_capacity: 'vram',
+  vram_fragmentation: 'vram',
+  vram_other_process: 'vram',
+  vram_leak_growth: 'vram',
+  vram_eval_spike: 'vram',
+  vram_checkpoint_save_spike: 'vram',
+  vram_load_spike: 'vram',
+  nccl_hang_after_oom: 'vram',
+  host_ram: 'host_ram',
+  dataloader_ram: 'host_ram',
+  cgroup: 'host_ram',
+  swap_thrash: 'host_ram',
+  shm: 'shm',
+  disk: 'disk',
+  not_memory: 'none',
+  config_bug: 'none',
+  unknown: 'unknown',
+};
+
+interface Verdict extends Reading {
+  readonly resource?: Resource;
+  readonly phase?: FailurePhase;
+  readonly numbers?: FailureNumbers;
+}
+
+const MOST_EVIDENCE = 12;
+
+function failure(verdict: Verdict, evidence: readonly EvidenceLine[]): Failure {
+  return {
+    kind: verdict.kind,
+    resource: verdict.resource ?? RESOURCE[verdict.kind],
+    phase: verdict.phase ?? 'unknown',
+    confidence: verdict.confidence,
+    candidates: verdict.candidates.filter((kind, index, all) => kind !== verdict.kind && all.indexOf(kind) === index),
+    evidence: evidence.slice(0, MOST_EVIDENCE),
+    numbers: verdict.numbers ?? {},
+  };
+}
+
+const SPIKE: Partial<Record<FailurePhase, FailureKind>> = {
+  load: 'vram_load_spike',
+  resume: 'vram_load_spike',
+  eval: 'vram_eval_spike',
+  save: 'vram_checkpoint_save_spike',
+};
+
+/** A device allocation that failed: figures first, then the phase, then what is left. */
+function readDevice(evidence: Evidence, finding: Finding, ranked: RankedFindings): Verdict {
+  const { signature, line } = finding;
+  const report: AllocatorReport = signature.read ? readWrapped(line.text, signature.read) : { processes: [] };
+  const shares = sharesOf(report, evidence.treePids ?? []);
+  const figures = readFigures(report, shares, evidence.expandableSegments === true);
+  const phase = line.phase ?? 'unknown';
+  const numbers: FailureNumbers = {
+    ...numbersOf(report),
+    ...(report.othersBytes !== undefined ? { othersBytes: report.othersBytes } : {}),
+    ...(report.othersBytes === undefined && shares.othersBytes !== undefined
+      ? { othersBytes: shares.othersBytes }
+      : {}),
+  };
+  const place = { phase, numbers, resource: 'vram' as const };
+  const pinned = line.traits?.includes('pinned-memory') === true && report.totalBytes === undefined;
+  if (pinned) {
+    return { kind: 'host_ram', confidence: 'medium', candidates: ['vram_capacity'], phase, numbers };
+  }
+  if (figures && figures.kind !== 'vram_capacity') return { ...place, ...figures };
+  const engine = line.traits?.includes('vllm') === true && phase === 'load';
+  if (engine)
+    return { ...place, kind: 'config_bug', confidence: 'medium', candidates: ['vram_load_spike', 'vram_capacity'] };
+  const more = [...(figures?.candidates ?? []), ...(signature.candidates ?? [])];
+  const spike = signature.kind === 'vram_capacity' ? SPIKE[phase] : undefined;
+  if (spike) return { ...place, kind: spike, confidence: 'high', candidates: ['vram_capacity', ...more] };
+
+  const confidence =
+    figures?.confidence ?? signature.confidence ?? (report.triedBytes === undefined ? 'medium' : 'high');
+  const consequence = ranked.all.some(
+    (later) => later.order > finding.order && /'NoneType' object has no attribute 'backward'/.test(later.line.text),
+  );
+  // An in-process batch search lost the engine on its second try; the first exception is still the cause.
+  if (consequence) more.push('config_bug');
+  return { ...place, kind: signature.kind, confidence, candidates: more };
+}
+
+/** Peers that wait in a collective for a rank that is out of memory say only that they waited. */
+function asHang(verdict: Verdict, finding: Finding, ranked: RankedFindings): Verdict {
+  const waited = ranked.all.some((later) => later.order > finding.order && later.signature.id === 'collective-timeout');
+  return waited && verdict.resource === 'vram'
+    ? { ...verdict, kind: 'nccl_hang_after_oom', candidates: [verdict.kind, ...verdict.candidates] }
+    : verdict;
+}
+
+function readCause(evidence: Evidence, finding: Finding, ranked: RankedFindings): Verdict {
+  const { signature, line } = finding;
+  if (signature.resource === 'vram') return asHang(readDevice(evidence, finding, ranked), finding, ranked);
+  const numbers = signature.read ? numbersOf(readWrapped(line.text, signature.read)) : {};
+  const verdict: Verdict = {
+    kind: signature.kind,
+    resource: signature.resource,
+    confidence: signature.confidence ?? 'high',
+    candidates: signature.candidates ?? [],
+    phase: line.phase ?? 'unknown',
+    numbers,
+  };
+  if (signature.resource !== 'host_ram' || signature.kind === 'config_bug') return verdict;
+  // A worker that was killed and a cgroup that says it killed: the limit is the cause, whoever it struck.
+  const cgroup =
+    ranked.all.some((other) => other.signature.kind === 'cgroup') ||
+    (evidence.cgroupOomKills > 0 && evidence.cgroupLimitBytes != null);
+  return cgroup ? { ...verdict, kind: 'cgroup', confidence: 'high', candidates: [verdict.kind] } : verdict;
+}
+
+function readSignal(evidence: Evidence, signal: string | undefined): Verdict | undefined {
+  switch (signal) {
+    case 'SIGKILL':
+      return readKill(evidence, undefined);
+    case 'SIGBUS':
+      return { kind: 'shm', confidence: 'medium', candidates: ['not_memory'] };
+    case 'SIGSEGV':
+    case 'SIGILL':
+    case 'SIGFPE':
+      return { kind: 'not_memory', confidence: 'medium', candidates: [] };
+    case 'SIGTERM':
+    case 'SIGINT':
+    case 'SIGHUP':
+    case 'SIGQUIT':
+      return { kind: 'not_memory', confidence: 'medium', candidates: [] };
+    default:
+      return undefined;
+  }
+}
+
+/**
+ * Says why an attempt ended. Undefined when it ended well: with exit code 0 an OOM text was quoted, or the trainer dealt with it.
+ * A log without an end (no exit code, no signal) is read by its last words.
+ */
+export function classify(evidence: Evidence): Failure | undefined {
+  if (evidence.startFailure !== undefined) {
+    return failure({ kind: 'not_memory', confidence: 'high', candidates: [] }, []);
+  }
+  const ending = endingOf(evidence);
+  if (ending.how === 'well') return undefined;
+  const ranked = rankFindings(findingsOf(evidence));
+  const shown = (main: Finding | undefined): EvidenceLine[] =>
+    [...(main ? [main] : []), ...ranked.all.filter((one) => one !== main && one.signature.role !== 'recovered')].map(
+      (finding) => finding.line,
+    );
+
+  if (ranked.cause) return failure(readCause(evidence, ranked.cause, ranked), shown(ranked.cause));
+  if (evidence.forwardedSignal !== undefined) {
+    return failure({ kind: 'not_memory', confidence: 'high', candidates: [] }, shown(undefined));
+  }
+  const { weak, possible, killed, crash, recovered } = ranked;
+  if (possible) {
+    const { signature, line } = possible;
+    const { kind, resource, confidence = 'low', candidates = [] } = signature;
+    return failure({ kind, resource, confidence, candidates, phase: line.phase ?? 'unknown' }, shown(possible));
+  }
+  if (killed) return failure(readKill(evidence, killed), shown(killed));
+  if (crash) {
+    const candidates = weak ? [weak.signature.kind] : [];
+    return failure({ kind: 'not_memory', confidence: 'medium', candidates }, shown(crash));
+  }
+  const signalled = readSignal(evidence, ending.signal);
+  if (signalled && !weak) return failure(signalled, shown(undefined));
+  if (weak) return failure({ ...readCause(evidence, weak, ranked), confidence: 'low' }, shown(weak));
+  if (recovered) return failure(readRecovered(evidence, recovered, ranked), [recovered.line, ...shown(undefined)]);
+  return failure({ kind: 'unknown', confidence: 'low', candidates: [] }, []);
+}
+
+/** The trainer went on after an OOM, and then the run ended or went silent without another word. */
+function readRecovered(evidence: Evidence, finding: Finding, ranked: RankedFindings): Verdict {
+  const verdict = readDevice(evidence, finding, ranked);
+  if (finding.signature.kind !== 'vram_capacity') return verdict;
+  const failed = ranked.all.some((later) => later.order > finding.order && later.signature.role === 'echo');
+  if (failed || endingOf(evidence).how === 'badly') return { ...verdict, confidence: 'medium' };
+  return {
+    ...verdict,
+    kind: 'nccl_hang_after_oom',
+    confidence: 'low',
+    candidates: ['vram_capacity', 'not_memory'],
+  };
+}

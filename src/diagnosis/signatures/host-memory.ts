@@ -1,0 +1,112 @@
+import { parseBytes } from '../../core/index.ts';
+import type { AllocatorReport } from '../allocator-report.ts';
+import type { Signature } from './signature.ts';
+
+const tried =
+  (pattern: RegExp) =>
+  (text: string): AllocatorReport => {
+    const bytes = parseBytes(pattern.exec(text)?.[1] ?? '');
+    return { processes: [], ...(bytes === undefined ? {} : { triedBytes: bytes }) };
+  };
+
+/** Allocations in system RAM that were refused. Refused, not killed: the limit is RAM plus swap, ulimit or overcommit. */
+export const hostMemory: readonly Signature[] = [
+  {
+    id: 'pinned-host-memory',
+    role: 'cause',
+    kind: 'host_ram',
+    resource: 'host_ram',
+    place: 'exception',
+    pattern: /cudaHostAlloc.*out of memory|on host: CUDA_ERROR_OUT_OF_MEMORY|could not allocate pinned host memory/,
+    hints: ['cudaHostAlloc', 'on host: CUDA_ERROR', 'pinned host memory'],
+  },
+  {
+    id: 'torch-cpu-allocator',
+    role: 'cause',
+    kind: 'host_ram',
+    resource: 'host_ram',
+    place: 'exception',
+    pattern: /(?:DefaultCPUAllocator|CPUAllocator\S*\]?[^:]*): (?:can't allocate memory|not enough memory)/,
+    hints: ['CPUAllocator'],
+    read: tried(/you tried to allocate (\d+ bytes)/),
+  },
+  {
+    id: 'numpy-memory-error',
+    role: 'cause',
+    kind: 'host_ram',
+    resource: 'host_ram',
+    place: 'exception',
+    pattern: /Unable to allocate \d+(?:\.\d+)? ?(?:bytes?|[KMGTP]iB) for an array with shape/,
+    hints: ['for an array with shape'],
+    read: tried(/Unable to allocate (\d+(?:\.\d+)? ?\w+)/),
+  },
+  {
+    id: 'python-memory-error',
+    role: 'cause',
+    kind: 'host_ram',
+    resource: 'host_ram',
+    place: 'exception',
+    pattern: /^(?:builtins\.)?MemoryError(?::|$)/,
+    hints: ['MemoryError'],
+  },
+  {
+    id: 'arrow-memory-error',
+    role: 'cause',
+    kind: 'host_ram',
+    resource: 'host_ram',
+    place: 'exception',
+    pattern: /^(?:[\w.]+\.)?ArrowMemoryError: |(?:malloc|realloc) of size \d+ failed/,
+    hints: ['ArrowMemoryError', 'alloc of size'],
+    read: tried(/alloc of size (\d+)/),
+  },
+  {
+    id: 'errno-no-memory',
+    role: 'cause',
+    kind: 'host_ram',
+    resource: 'host_ram',
+    place: 'exception',
+    pattern: /\[Errno 12\]|Cannot allocate memory \(os error 12\)|\(os error 12\)/,
+    hints: ['Errno 12]', 'os error 12'],
+  },
+  {
+    id: 'windows-commit-limit',
+    role: 'cause',
+    kind: 'host_ram',
+    resource: 'host_ram',
+    place: 'exception',
+    // The words around the number are in the language of the system.
+    pattern: /\[WinError 1455\]|\(os error 1455\)/,
+    hints: ['1455'],
+  },
+  {
+    id: 'bad-alloc',
+    role: 'cause',
+    kind: 'host_ram',
+    resource: 'host_ram',
+    place: 'exception',
+    pattern: /std::bad_alloc|std::bad_array_new_length/,
+    hints: ['std::bad_a'],
+  },
+  {
+    id: 'rust-allocation',
+    role: 'cause',
+    kind: 'host_ram',
+    resource: 'host_ram',
+    place: 'line',
+    pattern: /^memory allocation of \d+ bytes failed/,
+    hints: ['memory allocation of'],
+    read: tried(/allocation of (\d+ bytes)/),
+  },
+  {
+    id: 'worker-process-died',
+    role: 'possible',
+    kind: 'host_ram',
+    resource: 'host_ram',
+    place: 'exception',
+    pattern:
+      /One of the subprocesses has abruptly died during map operation|BrokenProcessPool|process pool .* terminated abruptly/,
+    hints: ['abruptly'],
+    confidence: 'medium',
+    candidates: ['not_memory'],
+  },
+];

@@ -1,0 +1,108 @@
+import type { Signature } from './signature.ts';
+
+const killed = (id: string, pattern: RegExp, hints: readonly string[], more: Partial<Signature> = {}): Signature => ({
+  id,
+  role: 'killed',
+  kind: 'unknown',
+  resource: 'unknown',
+  place: 'line',
+  pattern,
+  hints,
+  candidates: ['host_ram', 'cgroup'],
+  ...more,
+});
+const proven = (id: string, kind: 'host_ram' | 'cgroup', pattern: RegExp, hints: readonly string[]): Signature => ({
+  id,
+  role: 'cause',
+  kind,
+  resource: 'host_ram',
+  place: 'line',
+  pattern,
+  hints,
+});
+
+/** The OOM killer at work: what proves it, and what only tells of a signal 9. */
+export const killedByMemory: readonly Signature[] = [
+  proven('kernel-cgroup-oom', 'cgroup', /Memory cgroup out of memory|constraint=CONSTRAINT_MEMCG/, [
+    'Memory cgroup out of memory',
+    'CONSTRAINT_MEMCG',
+  ]),
+  proven(
+    'kernel-oom',
+    'host_ram',
+    /Out of memory: Kill(?:ed)? process \d+|constraint=CONSTRAINT_NONE|oom_reaper: reaped process|invoked oom-killer/,
+    ['Out of memory: Kill', 'CONSTRAINT_NONE', 'oom_reaper', 'oom-killer'],
+  ),
+  proven(
+    'slurm-oom',
+    'cgroup',
+    /Detected \d+ oom[-_]kill event|oom-kill event\(s\) in |task \d+: Out Of Memory|Exceeded (?:job|step) memory limit|killed by the cgroup out-of-memory handler/,
+    ['oom_kill event', 'oom-kill event', 'Out Of Memory', 'memory limit', 'out-of-memory handler'],
+  ),
+  proven(
+    'kubernetes-oom',
+    'cgroup',
+    /\bOOMKilled\b(?!["']?\s*[:=]\s*["']?false)|The node was low on resource: memory/,
+    ['OOMKilled', 'low on resource: memory'],
+  ),
+  proven(
+    'ray-oom',
+    'host_ram',
+    /Task was killed due to the node running low on memory|[1-9]\d* Workers \(tasks \/ actors\) killed due to memory pressure/,
+    ['node running low on memory', 'killed due to memory pressure'],
+  ),
+  proven('earlyoom', 'host_ram', /earlyoom.*sending SIG(?:TERM|KILL) to process|systemd-oomd.*Killed /, [
+    'earlyoom',
+    'systemd-oomd',
+  ]),
+  killed(
+    'rank-killed',
+    /failed \(exitcode: -9\)|^\s*exitcode\s*: -9\b|Signal 9 \(SIGKILL\) received by PID|exits with return code = -9\b|terminated with code -9\b|terminated with signal SIGKILL|died with <Signals\.SIGKILL: 9>/,
+    ['-9', 'SIGKILL'],
+    // Somebody was left to tell: one process was picked, as the OOM killer does; a scheduler ends the whole job.
+    { kind: 'host_ram', resource: 'host_ram', confidence: 'medium', candidates: ['cgroup', 'not_memory'] },
+  ),
+  killed('shell-killed', /^Killed$|line \d+:\s+\d+ Killed\b|^\[?\d*\]?\s*\d+ Killed\s{2,}\S/, ['Killed']),
+  killed(
+    'status-137',
+    /(?:status|exit|code|rc)\w*\s*(?:code)?\s*[:=]?\s*137\b|return(?:ed)? (?:code )?137\b/i,
+    ['137'],
+    { candidates: ['cgroup', 'host_ram'] },
+  ),
+  killed('signal-sigkill', /signal[:=]? ?'?(?:SIGKILL|9\b)|received signal 9\b/i, ['SIGKILL', 'ignal'], {}),
+];
+
+/** Worker processes of a data loader. */
+export const dataLoader: readonly Signature[] = [
+  {
+    id: 'dataloader-killed',
+    role: 'cause',
+    kind: 'dataloader_ram',
+    resource: 'host_ram',
+    place: 'exception',
+    pattern: /DataLoader worker \(pid\(?s?\)? ?[\d, ]+\) is killed by signal: Killed/,
+    hints: ['is killed by signal: Killed'],
+    confidence: 'high',
+    candidates: ['cgroup', 'host_ram'],
+  },
+  {
+    id: 'dataloader-exited',
+    role: 'possible',
+    kind: 'dataloader_ram',
+    resource: 'host_ram',
+    place: 'exception',
+    pattern: /DataLoader worker \(pid\(?s?\)? ?[\d, ]+\) exited unexpectedly/,
+    hints: ['exited unexpectedly'],
+    confidence: 'low',
+    candidates: ['shm', 'not_memory'],
+  },
+  {
+    id: 'dataloader-crashed',
+    role: 'other',
+    kind: 'not_memory',
+    resource: 'none',
+    place: 'exception',
+    pattern: /DataLoader worker \(pid\(?s?\)? ?[\d, ]+\) is killed by signal: (?!Killed|Bus error)\w/,
+    hints: ['is killed by signal: '],
+  },
+];

@@ -1,0 +1,143 @@
+import type { Signature } from './signature.ts';
+
+const other = (
+  id: string,
+  place: Signature['place'],
+  pattern: RegExp,
+  hints: readonly string[],
+  more: Partial<Signature> = {},
+): Signature => ({ id, role: 'other', kind: 'not_memory', resource: 'none', place, pattern, hints, ...more });
+
+/** Texts that look like memory, or stand where memory is suspected, and are something else. */
+export const neverMemory: readonly Signature[] = [
+  other('kernel-on-chip-resources', 'exception', /out of resource: \w+|^(?:\w+\.)*OutOfResources\b/, [
+    'ut of resource',
+    'OutOfResources',
+  ]),
+  other('device-assert', 'line', /device-side assert triggered|Assertion `[^`]{1,120}` failed/, [
+    'device-side assert',
+    'Assertion `',
+  ]),
+  other(
+    'device-fault',
+    'exception',
+    /an illegal memory access was encountered|misaligned address|invalid device ordinal|no kernel image is available|invalid device function|unspecified launch failure|CUDA driver version is insufficient|uncorrectable ECC error|unknown error\b.*CUDA|CUDA error: unknown error|an illegal instruction was encountered/,
+    [
+      'illegal',
+      'misaligned address',
+      'invalid device',
+      'no kernel image',
+      'launch failure',
+      'driver version',
+      'ECC error',
+      'unknown error',
+    ],
+  ),
+  other(
+    'device-lost',
+    'line',
+    /NVRM: Xid|GPU has fallen off the bus|Unable to determine the device handle for GPU|Driver\/library version mismatch/,
+    ['Xid', 'fallen off the bus', 'device handle for GPU', 'library version mismatch'],
+  ),
+  other('device-name', 'exception', /invalid literal for int\(\) with base \d+: '(?:GPU|MIG)-/, [
+    'invalid literal for int()',
+  ]),
+  other(
+    'negative-allocation',
+    'exception',
+    /alloc_cpu\(\) seems to have been called with negative number/,
+    ['negative number'],
+    {
+      kind: 'config_bug',
+      resource: 'host_ram',
+    },
+  ),
+  other('too-many-files', 'exception', /Too many open files/, ['Too many open files']),
+  other(
+    'truncated-file',
+    'exception',
+    /PytorchStreamReader failed|unexpected EOF, expected \d+ more bytes|Ran out of input|HeaderTooLarge|MetadataIncompleteBuffer|InvalidHeaderDeserialization|invalid header or archive is corrupted/,
+    [
+      'PytorchStreamReader',
+      'unexpected EOF',
+      'Ran out of input',
+      'HeaderTooLarge',
+      'IncompleteBuffer',
+      'InvalidHeader',
+      'archive is corrupted',
+    ],
+  ),
+  other(
+    'remote-quota',
+    'exception',
+    /RESOURCE_EXHAUSTED(?!: Out of memory)|ResourceExhausted: 429|429 (?:Client Error|Too Many Requests)/,
+    ['RESOURCE_EXHAUSTED', 'ResourceExhausted', '429'],
+  ),
+  other(
+    'collective-timeout',
+    'line',
+    /Watchdog caught collective operation timeout|collective operation timed out|WorkNCCL\(.*\) timed out/,
+    ['Watchdog caught', 'timed out', 'operation timeout'],
+    { confidence: 'medium' },
+  ),
+];
+
+/** Lines that follow from something earlier and explain nothing themselves. */
+export const echoes: readonly Signature[] = [
+  {
+    id: 'echo',
+    role: 'echo',
+    kind: 'unknown',
+    resource: 'unknown',
+    place: 'line',
+    pattern:
+      /^(?:[\w.]+\.)?(?:ChildFailedError|ProcessRaisedException|ProcessExitedException|CalledProcessError|SignalException|DistBackendError|DistNetworkError|SystemExit|BrokenPipeError|ConnectionResetError|EOFError: *$|WorkerCrashedError|ActorDiedError|RayActorError)\b|Connection closed by (?:remote )?peer|Some NCCL operations have failed or timed out|^terminate called without an active exception|ncclRemoteError|unhandled (?:cuda|system) error/,
+    hints: [
+      'ChildFailedError',
+      'ProcessRaisedException',
+      'ProcessExitedException',
+      'CalledProcessError',
+      'SignalException',
+      'DistBackendError',
+      'DistNetworkError',
+      'SystemExit',
+      'BrokenPipeError',
+      'ConnectionResetError',
+      'EOFError',
+      'WorkerCrashedError',
+      'ActorDiedError',
+      'RayActorError',
+      'Connection closed by',
+      'NCCL operations',
+      'terminate called without',
+      'ncclRemoteError',
+      'unhandled cuda error',
+      'unhandled system error',
+    ],
+  },
+];
+
+/** Any other exception that ended a traceback. */
+export const crashes: readonly Signature[] = [
+  {
+    id: 'python-exception',
+    role: 'crash',
+    kind: 'not_memory',
+    resource: 'none',
+    place: 'exception',
+    pattern: /^(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|KeyboardInterrupt)(?:\([\w., ]*\))?(?::|$)/,
+    hints: ['Error', 'Exception', 'KeyboardInterrupt'],
+    confidence: 'medium',
+  },
+  {
+    id: 'segmentation-fault',
+    role: 'crash',
+    kind: 'not_memory',
+    resource: 'none',
+    place: 'line',
+    pattern:
+      /^Fatal Python error: (?!MemoryError)|^Segmentation fault\b|exitcode\s*: -11\b|return code = -11\b|\(exitcode: -11\)/,
+    hints: ['Fatal Python error', 'Segmentation fault', '-11'],
+    confidence: 'medium',
+  },
+];
