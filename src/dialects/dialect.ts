@@ -79,7 +79,7 @@ export interface Reading<Detail = unknown> {
   readonly envFromFile?: readonly string[];
   readonly unread?: readonly Unread[];
   readonly diagnostics?: readonly Diagnostic[];
-  /** How wrappers name themselves in `LaunchReading.wrappers` (`nohup`, `uv run`, `timeout 4h`); default: the dialect's id. */
+  /** How wrappers name themselves in `LaunchReading.wrappers` (`nohup`, `uv run`, `timeout 4h`); default: the dialect's id; empty: not at all. */
   readonly label?: string;
   /** For the stack entry; a trainer's own command says `cli`. */
   readonly via?: StackEntry['via'];

@@ -137,7 +137,8 @@ function foldReading(argv: readonly string[], { layers, end }: Walked): LaunchRe
     ),
     wrappers: layers
       .filter((layer) => layer.dialect.kind === 'wrapper')
-      .map((layer) => layer.reading.label ?? layer.dialect.id),
+      .map((layer) => layer.reading.label ?? layer.dialect.id)
+      .filter((label) => label !== ''),
     stack,
     files: [...new Set(layers.flatMap((layer) => layer.reading.files ?? []).map((file) => file.source.path))],
     spec,

@@ -1,5 +1,6 @@
 import type { Dialect } from './dialect.ts';
 import { hfTrainer } from './hf-trainer/index.ts';
+import { WRAPPERS } from './wrappers/index.ts';
 
 /**
  * Every dialect, in the order they are asked; the first that answers has it. Wrappers peel, then launchers, then trainers
@@ -7,6 +8,7 @@ import { hfTrainer } from './hf-trainer/index.ts';
  */
 export const REGISTRY: readonly Dialect[] = [
   // wrappers
+  ...WRAPPERS,
   // launchers
   // trainers
   hfTrainer,
