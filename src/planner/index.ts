@@ -2,3 +2,4 @@ export { LEVERS, type Lever, type LeverCost, type LeverNeed } from './levers/ind
 export * from './next-step.ts';
 export * from './plan.ts';
 export { planRun } from './plan-run.ts';
+export { replan } from './replan.ts';

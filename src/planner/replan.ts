@@ -1,0 +1,119 @@
+import { formatBytes } from '../core/index.ts';
+import { LEVER_CLASSES } from '../spec/index.ts';
+import type { Combination } from './combination.ts';
+import { availableOptions } from './levers/availability.ts';
+import { LEVERS } from './levers/index.ts';
+import type { NextStep, ReplanRequest } from './next-step.ts';
+import { smallerByEstimate } from './retry-by-estimate.ts';
+import { smallerByStep } from './retry-by-step.ts';
+import { movesPhase, planOf, type RetryContext, retryContext, retryWith } from './retry-context.ts';
+
+const giveUp = (reason: string, ...wouldHelp: readonly string[]): NextStep => ({ kind: 'give-up', reason, wouldHelp });
+
+/** Failures that no smaller setting answers; undefined: one may. */
+function hopeless({ failure, attempts, policy, checkpoint }: ReplanRequest): NextStep | undefined {
+  if (failure.resource === 'host_ram') {
+    return giveUp(
+      'host RAM ran out, which smaller batches on the GPU do not change',
+      'more host RAM, or fewer DataLoader workers',
+    );
+  }
+  if (failure.resource !== 'vram') return giveUp('the run did not end for want of GPU memory');
+  if (attempts.length > policy.maxRetries) {
+    const tries = policy.maxRetries === 1 ? 'the one retry is' : `all ${policy.maxRetries} retries are`;
+    return giveUp(`${tries} used up`, `--retries ${policy.maxRetries + 2} allows more`);
+  }
+  if (failure.kind === 'vram_leak_growth' && !checkpoint) {
+    return giveUp(
+      'memory grew step after step: something in the training code keeps tensors, and smaller settings only put the end off',
+      'find what is kept: torch.cuda.memory._record_memory_history() before training, _dump_snapshot() after some steps',
+    );
+  }
+  return undefined;
+}
+
+const allocatorAt = LEVERS.findIndex(({ id }) => id === 'allocator');
+
+/** The failed attempt again, in segments that can be used for blocks of any size. */
+function withAllocator(context: RetryContext): Combination | undefined {
+  const { failed, permitted, triedAlready } = context;
+  if (!permitted(LEVERS[allocatorAt]!) || failed.picks[allocatorAt] !== 0) return undefined;
+  const plan = planOf(failed.picks.with(allocatorAt, 1), context);
+  return plan.picks[allocatorAt] === 1 && !triedAlready(plan.values) ? plan : undefined;
+}
+
+/** Whether the prediction speaks of the phase that failed: forward and backward are one climb. */
+function predictsPhase({ request, failed }: RetryContext): boolean {
+  const { phase } = request.failure;
+  const climb = (name: string): string => (name === 'backward' ? 'forward' : name);
+  return phase === 'unknown' || climb(phase) === 'forward' || failed.estimate?.vram.peakPhase === phase;
+}
+
+const phaseText = ({ failure }: ReplanRequest): string =>
+  failure.phase === 'unknown' ? 'the run' : `the ${failure.phase} phase`;
+
+function becauseOf({ factor, request }: RetryContext): string {
+  return factor && factor > 1.005
+    ? `${phaseText(request)} needed at least ${factor.toFixed(2)} × what was predicted`
+    : `${phaseText(request)} ran out of memory`;
+}
+
+/** What stronger means would bring, the mildest first. */
+function wouldHelp(context: RetryContext): readonly string[] {
+  const { request, failed, factor } = context;
+  const { policy, values, surroundings, budget } = request;
+  const classes = LEVER_CLASSES.filter((leverClass) => !policy.allow.includes(leverClass)).flatMap((leverClass) => {
+    const levers = LEVERS.filter((lever) => lever.class === leverClass && movesPhase(lever, context)).filter(
+      (lever) => {
+        const options = availableOptions(lever, values, surroundings);
+        return typeof options !== 'string' && options.length > 0;
+      },
+    );
+    if (levers.length === 0) return [];
+    const allow = LEVER_CLASSES.filter((one) => one === leverClass || policy.allow.includes(one));
+    const plan = smallerByEstimate(context, allow, false);
+    const needs = plan && context.estimateOf(plan.values)?.vram.devicePeakBytes;
+    if (failed.estimate && !needs) return [];
+    const size = needs ? `, predicted ${formatBytes(Math.ceil(needs * (factor ?? 1)))}` : '';
+    return [`--allow ${allow.join(',')}: ${levers.map(({ title }) => title).join(', ')}${size}`];
+  });
+  const need = failed.estimate && factor ? failed.estimate.vram.devicePeakBytes * factor : undefined;
+  const share = budget ? budget.headroomBytes / budget.capacityBytes : policy.headroom;
+  const card = need
+    ? `a GPU with ${formatBytes(Math.ceil(need / (1 - share)))} free for the last settings`
+    : 'a larger GPU';
+  return [...classes, card];
+}
+
+function exhausted(context: RetryContext): NextStep {
+  const { request } = context;
+  const { phase } = request.failure;
+  const unmoved = phase === 'load' || phase === 'save' || phase === 'resume' || phase === 'optimizer';
+  const reason = unmoved
+    ? `memory ran out in the ${phase} phase, which no batch size moves, and no permitted change makes it smaller`
+    : 'no permitted change makes the run smaller than what already failed';
+  return giveUp(reason, ...wouldHelp(context));
+}
+
+/**
+ * What to do after an attempt ended for want of VRAM. A retry is worked out from the original settings, keeps the global batch,
+ * was not tried before, is predicted strictly smaller than the attempt that failed and fits by the failure's own numbers;
+ * where nothing can be predicted for the phase that failed, it pulls a lever of that phase further. Plans that keep the
+ * checkpoint come first.
+ */
+export function replan(request: ReplanRequest): NextStep {
+  const end = hopeless(request);
+  if (end) return end;
+  const context = retryContext(request);
+  if (request.failure.kind === 'vram_fragmentation') {
+    const plan = withAllocator(context);
+    if (plan) return retryWith(plan, 'free memory lay in pieces too small to use', context);
+  }
+  const byStep = (): Combination | undefined => smallerByStep(context);
+  const byEstimate = (): Combination | undefined =>
+    (request.checkpoint && smallerByEstimate(context, request.policy.allow, true)) ??
+    smallerByEstimate(context, request.policy.allow, false);
+  const predicted = context.failed.estimate !== undefined && request.estimate !== undefined;
+  const plan = predicted && predictsPhase(context) ? byEstimate() : byStep();
+  return plan ? retryWith(plan, becauseOf(context), context) : exhausted(context);
+}

@@ -1,0 +1,81 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { MemoryEstimate, Phase } from '../memory/index.ts';
+import type { PlanValues } from '../spec/index.ts';
+import { shortfallFactor, usableAfter } from './calibrate.ts';
+import { specChanges } from './changes.ts';
+import { applyPicks, type Combination, type OptionsOf, optionSource } from './combination.ts';
+import { findPicks } from './find-picks.ts';
+import { LEVERS, type Lever } from './levers/index.ts';
+import type { NextStep, ReplanRequest } from './next-step.ts';
+import { rememberEstimates } from './plan-run.ts';
+import type { EstimateOf } from './search.ts';
+
+/** What every way of finding a smaller attempt needs to know. */
+export interface RetryContext {
+  readonly request: ReplanRequest;
+  /** Options of every lever, permitted or not. */
+  readonly optionsOf: OptionsOf;
+  readonly permitted: (lever: Lever) => boolean;
+  readonly estimateOf: EstimateOf;
+  readonly failed: { readonly picks: readonly number[]; readonly estimate: MemoryEstimate | undefined };
+  /** Picks under which the checkpoint was written; those of the failed attempt where there is none. */
+  readonly checkpointPicks: readonly number[];
+  /** Real need ÷ prediction, at least 1; undefined without a prediction. */
+  readonly factor: number | undefined;
+  /** What the next attempt may use, bytes; undefined: the card is not known. */
+  readonly usableBytes: number | undefined;
+  readonly triedAlready: (values: PlanValues) => boolean;
+}
+
+const UNMOVED: readonly number[] = LEVERS.map(() => 0);
+
+export function retryContext(request: ReplanRequest): RetryContext {
+  const { values, attempts, failure, budget, policy, surroundings } = request;
+  const last = attempts.at(-1);
+  if (!last) throw new Error('replan was given no attempt');
+  const optionsOf = optionSource(surroundings, () => true);
+  const estimateOf: EstimateOf = request.estimate ? rememberEstimates(request.estimate) : () => undefined;
+  const estimate = last.estimate ?? estimateOf(last.values);
+  const picks = findPicks(values, last.values, optionsOf) ?? UNMOVED;
+  const checkpointPicks = request.checkpoint ? (findPicks(values, request.checkpoint, optionsOf) ?? UNMOVED) : picks;
+  return {
+    request,
+    optionsOf,
+    permitted: ({ class: leverClass }) => policy.allow.includes(leverClass),
+    estimateOf,
+    failed: { picks, estimate },
+    checkpointPicks,
+    factor: estimate && shortfallFactor(estimate, failure, budget),
+    usableBytes: usableAfter(failure, budget, policy.headroom),
+    triedAlready: (candidate) => attempts.some((attempt) => isDeepStrictEqual(attempt.values, candidate)),
+  };
+}
+
+/** Whether a lever lowers the peak of the phase that failed; in an unknown phase all of them may. */
+export const movesPhase = ({ moves }: Lever, { request }: RetryContext): boolean =>
+  request.failure.phase === 'unknown' || moves.includes(request.failure.phase satisfies Phase);
+
+/** Whether the checkpoint goes on under these picks: no lever that breaks it stands elsewhere than when it was written. */
+export const keepsCheckpoint = (picks: readonly number[], { checkpointPicks }: RetryContext): boolean =>
+  LEVERS.every((lever, position) => lever.survivesCheckpoint || picks[position] === checkpointPicks[position]);
+
+/** The answer for a plan that was found, its changes told from the launch as it came. */
+export function retryWith(plan: Combination, because: string, context: RetryContext): NextStep {
+  const { request, optionsOf, estimateOf, factor } = context;
+  const estimate = estimateOf(plan.values);
+  return {
+    kind: 'retry',
+    plan: {
+      values: plan.values,
+      changes: specChanges(request.values, plan, estimate, optionsOf, (at) => estimateOf(at)?.vram.devicePeakBytes),
+      estimate,
+      calibratedBytes: estimate && factor && Math.ceil(estimate.vram.devicePeakBytes * factor),
+    },
+    keepsCheckpoint: keepsCheckpoint(plan.picks, context),
+    because,
+  };
+}
+
+/** Picks on the original values, all levers counted. */
+export const planOf = (picks: readonly number[], { request, optionsOf }: RetryContext): Combination =>
+  applyPicks(request.values, picks, optionsOf);

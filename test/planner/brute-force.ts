@@ -1,0 +1,44 @@
+import { LEVERS, type PlanRequest } from '../../src/planner/index.ts';
+import { LEVER_CLASSES, type PlanValues } from '../../src/spec/index.ts';
+
+export interface Choice {
+  readonly values: PlanValues;
+  readonly levers: readonly string[];
+  /** Class, degree, speed, changes, mildness: smaller is better, in this order. */
+  readonly rank: readonly number[];
+}
+
+/** Every plan there is, by plain enumeration over what the levers offer themselves (needs and writable are not asked). */
+export function everyPlan({ values, policy, surroundings }: PlanRequest): readonly Choice[] {
+  let plans: Choice[] = [{ values, levers: [], rank: [0, 0, 1, 0, 0] }];
+  for (const lever of LEVERS.filter(({ class: leverClass }) => policy.allow.includes(leverClass))) {
+    plans = plans.flatMap((plan) => {
+      const options = lever.options(plan.values, surroundings);
+      if (typeof options === 'string') return [plan];
+      const [harm, degree, speed, changes, mildness] = plan.rank as [number, number, number, number, number];
+      const pulled = options.map((set, index): Choice => {
+        const next = { ...plan.values, ...set };
+        const altering = lever.class === 'method' || lever.class === 'data' ? index + 1 : 0;
+        return {
+          values: next,
+          levers: [...plan.levers, lever.id],
+          rank: [
+            Math.max(harm, LEVER_CLASSES.indexOf(lever.class)),
+            degree + altering,
+            speed * lever.cost(plan.values, next).factor,
+            changes + 1,
+            mildness + index + 1,
+          ],
+        };
+      });
+      return [plan, ...pulled];
+    });
+  }
+  return plans;
+}
+
+/** Speeds that differ by less than a millionth are the same. */
+export function compareRanks(a: readonly number[], b: readonly number[]): number {
+  const difference = a.map((value, index) => value - b[index]!).find((gap) => Math.abs(gap) > 1e-6);
+  return difference ?? 0;
+}

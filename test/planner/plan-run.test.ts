@@ -1,0 +1,222 @@
+import { describe, expect, it } from 'vitest';
+import { error, fail, GiB } from '../../src/core/index.ts';
+import { DEFAULT_POLICY, type Plan, planRun } from '../../src/planner/index.ts';
+import {
+  globalBatchSize,
+  LEVER_CLASSES,
+  type LeverClass,
+  type PlanValues,
+  type SpecChange,
+} from '../../src/spec/index.ts';
+import { compareRanks, everyPlan } from './brute-force.ts';
+import { peak, request, surroundings, toyEstimate, toyLora, toyValues } from './toy.ts';
+
+const allowing = (...allow: LeverClass[]) => ({ policy: { ...DEFAULT_POLICY, allow } });
+const moves = (changes: readonly SpecChange[]) => changes.map(({ setting, to, lever }) => [lever, setting, to]);
+const rewrite = (plan: Plan) => {
+  if (plan.verdict !== 'rewrite') throw new Error(`expected a rewrite, not ${plan.verdict}`);
+  return plan;
+};
+const refused = (plan: Plan) => {
+  if (plan.verdict !== 'refuse') throw new Error(`expected a refusal, not ${plan.verdict}`);
+  return plan;
+};
+
+const heavy: PlanValues = toyValues({
+  method: 'lora',
+  lora: toyLora,
+  dtype: 'fp32',
+  mixedPrecision: 'no',
+  attnImplementation: 'eager',
+  eval: true,
+  perDeviceTrainBatchSize: 6,
+  gradientAccumulationSteps: 10,
+  maxLength: 512,
+});
+
+describe('planRun', () => {
+  it('leaves a run alone that fits to the byte', () => {
+    const plan = planRun(request(peak(toyValues())));
+    expect(plan).toMatchObject({ verdict: 'fits', changes: [], values: toyValues() });
+  });
+
+  it('rewrites the same run when one byte is missing', () => {
+    expect(planRun(request(peak(toyValues()) - 1)).verdict).toBe('rewrite');
+  });
+
+  it('takes free levers before slower ones', () => {
+    const plan = rewrite(planRun(request(peak(toyValues({ lossImpl: 'chunked' })))));
+    expect(moves(plan.changes)).toEqual([['loss', 'lossImpl', 'chunked']]);
+    expect(plan.changes[0]!.savesBytes).toBe(peak(toyValues()) - peak(plan.values));
+    expect(plan.changes[0]!.class).toBe('free');
+  });
+
+  it('halves the micro batch at the same global batch', () => {
+    const plan = rewrite(planRun(request(27 * GiB, allowing('exact'))));
+    expect(moves(plan.changes)).toEqual([
+      ['micro-batch', 'perDeviceTrainBatchSize', 2],
+      ['micro-batch', 'gradientAccumulationSteps', 16],
+    ]);
+    expect(globalBatchSize(plan.values)).toBe(64);
+  });
+
+  it('finds QLoRA for a full-precision LoRA run on a small card', () => {
+    const plan = rewrite(planRun(request(2.4 * GiB, { values: heavy })));
+    expect(plan.values).toMatchObject({
+      method: 'qlora',
+      dtype: 'bf16',
+      quantization: { bits: 4, quantType: 'nf4', doubleQuant: true, computeDtype: 'bf16' },
+    });
+    expect(plan.values.lora).toEqual(toyLora);
+    expect(globalBatchSize(plan.values)).toBe(globalBatchSize(heavy));
+  });
+
+  it('computes in fp16 where the card has no bf16', () => {
+    const old = surroundings({ computeCapability: { major: 7, minor: 5 } });
+    const plan = rewrite(planRun(request(2.4 * GiB, { values: heavy, surroundings: old })));
+    expect(plan.values.quantization?.computeDtype).toBe('fp16');
+  });
+
+  it('does not quantise without bitsandbytes, and says so', () => {
+    const bare = surroundings({ packages: { bitsandbytes: false, flashAttn: false, liger: false } });
+    const plan = refused(planRun(request(2.4 * GiB, { values: heavy, surroundings: bare })));
+    expect(plan.values).toEqual(heavy);
+    expect(plan.refusal.unavailable).toContainEqual({
+      lever: 'qlora',
+      reason: "bitsandbytes does not import in the trainer's Python",
+    });
+    expect(plan.refusal.shortfallBytes).toBe(plan.refusal.smallest.estimate.vram.devicePeakBytes - 2.4 * GiB);
+    expect(plan.refusal.hostShortfallBytes).toBe(0);
+  });
+
+  it('keeps its hands off settings the launch cannot be told', () => {
+    const writable = (setting: string) => (setting === 'optim' ? 'the recipe fixes the optimizer' : true);
+    const plan = refused(planRun(request(9.5 * GiB, { surroundings: surroundings({ writable }) })));
+    expect(plan.refusal.smallest.changes.map(({ setting }) => setting)).not.toContain('optim');
+    expect(plan.refusal.unavailable).toContainEqual({
+      lever: 'optimizer-8bit',
+      reason: 'optim: the recipe fixes the optimizer',
+    });
+  });
+
+  it('names the class that would have to be allowed, mildest first', () => {
+    const plan = refused(planRun(request(6 * GiB)));
+    expect(plan.refusal.wouldFit.map(({ allow }) => allow)).toEqual(['method']);
+    const [method] = plan.refusal.wouldFit;
+    expect(method!.estimate.vram.devicePeakBytes).toBeLessThanOrEqual(6 * GiB);
+    expect(moves(method!.changes)).toContainEqual(['lora', 'method', 'lora']);
+  });
+
+  it('cuts rows only when told to, and as little as will do', () => {
+    const values = toyValues({ perDeviceTrainBatchSize: 1, gradientAccumulationSteps: 1, maxLength: 8192 });
+    const fixed = { values, ...allowing('data') };
+    const once = peak({ ...values, maxLength: 4096 });
+    expect(rewrite(planRun(request(once, fixed))).values.maxLength).toBe(4096);
+    expect(rewrite(planRun(request(once - 1, fixed))).values.maxLength).toBe(2048);
+    expect(planRun(request(once, { values, ...allowing('free') })).verdict).toBe('refuse');
+  });
+
+  it('does not buy device memory with host RAM that is not there', () => {
+    const room = 10 * GiB;
+    const ample = rewrite(planRun(request(room, { surroundings: surroundings({ hostRamBytes: 40 * GiB }) })));
+    expect(ample.values.optim).toBe('paged_adamw_8bit');
+    const narrow = rewrite(planRun(request(room + 3 * GiB, { surroundings: surroundings({ hostRamBytes: 4 * GiB }) })));
+    expect(narrow.values.optim).toBe('adamw_bnb_8bit');
+    expect(narrow.estimate.ram.peakBytes).toBeLessThanOrEqual(4 * GiB);
+  });
+
+  it('says when only host RAM stands in the way', () => {
+    const plan = refused(planRun(request(20 * GiB, { surroundings: surroundings({ hostRamBytes: 2 * GiB }) })));
+    expect(plan.refusal.shortfallBytes).toBe(0);
+    expect(plan.refusal.hostShortfallBytes).toBe(1 * GiB);
+  });
+
+  it('treats settings that cannot be estimated as not there', () => {
+    const estimate = (values: PlanValues) =>
+      values.lossImpl === 'full' ? toyEstimate(values) : fail(error('unknown', 'no such loss'));
+    const plan = rewrite(planRun(request(peak(toyValues({ lossImpl: 'chunked' })), { estimate })));
+    expect(plan.values.lossImpl).toBe('full');
+  });
+
+  it('gives the same answer as trying every plan', () => {
+    const launches: PlanValues[] = [toyValues(), heavy, toyValues({ eval: true, perDeviceEvalBatchSize: 64 })];
+    const permitted: LeverClass[][] = [
+      ['free', 'exact'],
+      ['exact', 'near'],
+      [...DEFAULT_POLICY.allow],
+      [...LEVER_CLASSES],
+    ];
+    let compared = 0;
+    for (const values of launches) {
+      for (const allow of permitted) {
+        const plans = everyPlan(request(0, { values, ...allowing(...allow) }));
+        for (const share of [0.97, 0.8, 0.6, 0.45, 0.3, 0.2, 0.12, 0.06]) {
+          const usable = Math.floor(peak(values) * share);
+          const plan = planRun(request(usable, { values, ...allowing(...allow) }));
+          const best = plans
+            .filter((choice) => peak(choice.values) <= usable)
+            .sort((a, b) => compareRanks(a.rank, b.rank))[0];
+          expect(plan.verdict).toBe(best ? 'rewrite' : 'refuse');
+          if (!best) continue;
+          const found = plans
+            .filter((choice) => JSON.stringify(choice.values) === JSON.stringify(plan.values))
+            .sort((a, b) => compareRanks(a.rank, b.rank))[0];
+          expect(
+            compareRanks(found!.rank, best.rank),
+            `${allow} at ${share}: ${found!.levers} for ${best.levers}`,
+          ).toBe(0);
+          compared += 1;
+        }
+      }
+    }
+    expect(compared).toBeGreaterThan(60);
+  });
+
+  it('keeps the global batch and needs every change, whatever the numbers', () => {
+    for (const [micro, steps, ranks] of [
+      [7, 3, 1],
+      [12, 5, 2],
+      [32, 1, 4],
+      [1, 1, 1],
+      [10, 6, 3],
+      [64, 60, 8],
+    ] as const) {
+      const values = toyValues({
+        perDeviceTrainBatchSize: micro,
+        gradientAccumulationSteps: steps,
+        distributed: { nodes: 1, processesPerNode: ranks, strategy: 'ddp', offload: [] },
+      });
+      for (const share of [0.95, 0.7, 0.5, 0.35]) {
+        const usable = Math.floor(peak(values) * share);
+        const plan = planRun(request(usable, { values }));
+        if (plan.verdict !== 'rewrite') continue;
+        expect(globalBatchSize(plan.values)).toBe(micro * steps * ranks);
+        expect(Number.isInteger(plan.values.gradientAccumulationSteps)).toBe(true);
+        expect(plan.estimate.vram.devicePeakBytes).toBeLessThanOrEqual(usable);
+        for (const lever of new Set(plan.changes.map((change) => change.lever))) {
+          const undone = Object.fromEntries(
+            plan.changes.filter((change) => change.lever === lever).map(({ setting, from }) => [setting, from]),
+          );
+          expect(peak({ ...plan.values, ...undone }), lever).toBeGreaterThan(usable);
+        }
+      }
+    }
+  });
+
+  it('spends few estimates', () => {
+    for (const share of [0.9, 0.5, 0.2, 0.08, 0.03]) {
+      let estimates = 0;
+      planRun(
+        request(Math.floor(peak(heavy) * share), {
+          values: heavy,
+          ...allowing(...LEVER_CLASSES),
+          estimate: (values) => {
+            estimates += 1;
+            return toyEstimate(values);
+          },
+        }),
+      );
+      expect(estimates).toBeLessThan(260);
+    }
+  });
+});
