@@ -32,14 +32,19 @@ const excerptOf = (text: string): string => text.trim().split(/\r?\n/, 1)[0]!.sl
 function toPlainWords(text: string): Result<string, Diagnostic> {
   let out = '';
   let quote: '' | "'" | '"' | "$'" = '';
+  let word = false;
   for (let at = 0; at < text.length; at += 1) {
     const character = text[at]!;
+    const insideWord = word;
+    // A blank ends a word unless it is quoted; the branches below step over one behind a backslash.
+    word = quote !== '' || !/\s/.test(character);
     const next = text[at + 1];
     const continued = /^\\\r?\n/.exec(text.slice(at, at + 3));
     if (quote === "'") {
       if (character === "'") quote = '';
       out += character === '$' ? DOLLAR : character === '#' ? HASH : character;
     } else if (continued) {
+      word = insideWord;
       at += continued[0].length - 1;
     } else if (character === '\\') {
       if (next === undefined) return unclosed('the backslash at the end has nothing to protect');
@@ -63,7 +68,7 @@ function toPlainWords(text: string): Result<string, Diagnostic> {
     } else if (character === '"' || character === "'") {
       quote = character;
       out += character;
-    } else if (character === '#' && /^$|\s$/.test(out)) {
+    } else if (character === '#' && !insideWord) {
       const end = text.indexOf('\n', at);
       at = (end < 0 ? text.length : end) - 1;
     } else if (character === '\n') {
