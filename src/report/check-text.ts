@@ -180,3 +180,15 @@ export function renderCheck(report: CheckReport, options: CheckTextOptions): str
   const text = blocks.filter((block) => block.length > 0).map((block) => block.join('\n'));
   return maskSecrets(plainSigns(options, text.join('\n\n')));
 }
+
+/** The peaks of a launch without a verdict: what was understood, the memory as bars, what was assumed. */
+export function renderEstimate(report: CheckReport, options: TextOptions): string {
+  const assumptions = report.estimate?.assumptions ?? [];
+  const blocks = [
+    understood(report, options),
+    memory(report, options),
+    assumptions.length > 0 ? [headed('assumed', assumptions.join('\n'), options)] : [],
+  ];
+  const text = blocks.filter((block) => block.length > 0).map((block) => block.join('\n'));
+  return maskSecrets(plainSigns(options, text.join('\n\n')));
+}

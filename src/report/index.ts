@@ -1,9 +1,14 @@
 export { type ChangeContext, renderChanges } from './change-text.ts';
 export type { CheckReport, UnknownPlan } from './check-report.ts';
-export { type CheckTextOptions, renderCheck } from './check-text.ts';
+export { type CheckTextOptions, renderCheck, renderEstimate } from './check-text.ts';
 export { renderDiagnostic } from './diagnostic-text.ts';
-export { changeJson, checkJson, diagnosticJson, SCHEMA_VERSION } from './json/check-json.ts';
-export { estimateErrorJson, estimateJson } from './json/estimate-json.ts';
+export { renderDryRun, unifiedDiff } from './dry-run.ts';
+export { failureNumbers, failureTitle } from './failure-text.ts';
+export { changeJson, checkJson, diagnosticJson, diagnosticsJson, SCHEMA_VERSION } from './json/check-json.ts';
+export { estimateBody, estimateErrorJson, estimateJson } from './json/estimate-json.ts';
 export { maskSecrets } from './mask-secrets.ts';
+export type { AttemptEnd, RunEvent } from './run-event.ts';
+export { type AttemptSummary, exitText, type RunSummary, renderRunSummary } from './run-summary.ts';
+export { renderRunEvent } from './run-text.ts';
 export type { TextOptions } from './text-options.ts';
 export { refusalDiagnostic } from './verdict.ts';

@@ -43,6 +43,12 @@ export const diagnosticJson = ({ code, severity, message, location, excerpt, not
   ...(help === undefined ? {} : { help: maskSecrets(help) }),
 });
 
+/** What `--json` prints where a launch could not even be read. */
+export const diagnosticsJson = (diagnostics: readonly Diagnostic[]) => ({
+  schema_version: SCHEMA_VERSION,
+  diagnostics: diagnostics.map(diagnosticJson),
+});
+
 const refusalJson = (refusal: Refusal) => ({
   shortfall_bytes: Math.round(refusal.shortfallBytes),
   host_shortfall_bytes: Math.round(refusal.hostShortfallBytes),

@@ -1,0 +1,54 @@
+import type { EvidenceLine, Failure } from '../diagnosis/index.ts';
+import type { MemoryEstimate } from '../memory/index.ts';
+import type { Distributed, SpecChange } from '../spec/index.ts';
+
+/** How an attempt's process tree ended: a code, or a signal, or it could not be started. */
+export interface AttemptEnd {
+  readonly exitCode: number | undefined;
+  readonly signal: string | undefined;
+}
+
+/** What happens while a run is looked after, in the order it happens. Attempts count from 1. */
+export type RunEvent =
+  | {
+      readonly kind: 'attempt-started';
+      readonly attempt: number;
+      readonly argv: readonly string[];
+      /** From the launch as it came. */
+      readonly changes: readonly SpecChange[];
+      readonly predicted: MemoryEstimate | undefined;
+    }
+  /** A line that ends the run was seen, though the processes may live on. */
+  | { readonly kind: 'fatal-line'; readonly line: EvidenceLine }
+  | { readonly kind: 'stopping-tree'; readonly because: string; readonly graceMs: number }
+  | { readonly kind: 'signal-forwarded'; readonly signal: string }
+  /** The tree is gone and the driver still counts its memory. */
+  | { readonly kind: 'gpu-memory-waiting'; readonly heldBytes: number; readonly timeoutMs: number }
+  | { readonly kind: 'gpu-memory-freed'; readonly waitedMs: number }
+  | { readonly kind: 'gpu-memory-stuck'; readonly heldBytes: number; readonly waitedMs: number }
+  | {
+      readonly kind: 'attempt-ended';
+      readonly attempt: number;
+      readonly end: AttemptEnd;
+      readonly durationMs: number;
+      /** undefined: it ended well. */
+      readonly failure: Failure | undefined;
+      readonly predicted: MemoryEstimate | undefined;
+      /** Highest device memory seen on one GPU, bytes; undefined: no driver. */
+      readonly peakVramBytes: number | undefined;
+      /** Highest resident set of the tree, bytes; 0: not sampled. */
+      readonly peakRamBytes: number;
+    }
+  | {
+      readonly kind: 'replanned';
+      readonly because: string;
+      readonly changes: readonly SpecChange[];
+      readonly predicted: MemoryEstimate | undefined;
+      /** Scaled by what the failure showed, bytes. */
+      readonly calibratedBytes: number | undefined;
+      readonly distributed: Distributed | undefined;
+    }
+  | { readonly kind: 'resuming'; readonly checkpoint: string; readonly step: number | undefined }
+  | { readonly kind: 'starting-over'; readonly outputDir: string | undefined; readonly reason: string }
+  | { readonly kind: 'given-up'; readonly reason: string; readonly wouldHelp: readonly string[] }
+  | { readonly kind: 'finished'; readonly attempts: number; readonly durationMs: number };

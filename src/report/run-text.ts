@@ -1,0 +1,128 @@
+import { quote } from 'shell-quote';
+import { assertNever, formatBytes } from '../core/index.ts';
+import type { EvidenceLine } from '../diagnosis/index.ts';
+import type { MemoryEstimate } from '../memory/index.ts';
+import { groupByLever, renderChanges } from './change-text.ts';
+import { formatDuration } from './duration.ts';
+import { failureNumbers, failureTitle } from './failure-text.ts';
+import { maskSecrets } from './mask-secrets.ts';
+import type { AttemptEnd, RunEvent } from './run-event.ts';
+import { paint, plainSigns, type TextOptions } from './text-options.ts';
+import { wrap } from './wrap.ts';
+
+const PREFIX = 'snug: ';
+
+/** Every line of snug's talk carries its name: the trainer's own output stands between. */
+export function prefixed(lines: readonly string[], options: TextOptions): string {
+  const room = { ...options, width: options.width - PREFIX.length };
+  const text = lines.map((line) => wrap(line, room.width, /^ */.exec(line)![0].length + 2)).join('\n');
+  return plainSigns(options, maskSecrets(text))
+    .split('\n')
+    .map((line) => `${paint(options, 'magenta', PREFIX.trimEnd())} ${line}`)
+    .join('\n');
+}
+
+/** `exit code 1`, `ended by SIGKILL`. */
+export const endText = ({ exitCode, signal }: AttemptEnd): string =>
+  signal ? `ended by ${signal}` : exitCode === undefined ? 'not started' : `exit code ${exitCode}`;
+
+const lineText = ({ line, text, rank, stream }: EvidenceLine): string =>
+  `${stream}, line ${line}${rank === undefined ? '' : `, rank ${rank}`}: ${text.trim()}`;
+
+const predictedText = (predicted: MemoryEstimate | undefined): string =>
+  predicted ? `, predicted ${formatBytes(predicted.vram.devicePeakBytes)} a GPU` : '';
+
+/** What was seen beside what was predicted; a part that was not sampled is left out. */
+function peaksSeen(event: Extract<RunEvent, { kind: 'attempt-ended' }>): string[] {
+  const { predicted, peakVramBytes, peakRamBytes } = event;
+  const beside = (bytes: number | undefined): string =>
+    bytes === undefined ? '' : `, predicted ${formatBytes(bytes)}`;
+  const parts = [
+    ...(peakVramBytes === undefined
+      ? []
+      : [`GPU peak seen ${formatBytes(peakVramBytes)}${beside(predicted?.vram.devicePeakBytes)}`]),
+    ...(peakRamBytes > 0 ? [`host RAM peak seen ${formatBytes(peakRamBytes)}${beside(predicted?.ram.peakBytes)}`] : []),
+  ];
+  return parts.length > 0 ? [`  ${parts.join('; ')}`] : [];
+}
+
+function attemptEnded(event: Extract<RunEvent, { kind: 'attempt-ended' }>): string[] {
+  const { attempt, end, durationMs, failure } = event;
+  const took = `after ${formatDuration(durationMs)}, ${endText(end)}`;
+  if (!failure) return [`attempt ${attempt} finished ${took}`, ...peaksSeen(event)];
+  const numbers = failureNumbers(failure);
+  const [first] = failure.evidence;
+  return [
+    `attempt ${attempt} failed ${took}: ${failureTitle(failure)}`,
+    ...(numbers ? [`  ${numbers}`] : []),
+    ...(first ? [`  ${lineText(first)}`] : []),
+    ...peaksSeen(event),
+  ];
+}
+
+function replanned(event: Extract<RunEvent, { kind: 'replanned' }>, options: TextOptions): string[] {
+  const { because, changes, predicted, calibratedBytes, distributed } = event;
+  const scaled =
+    predicted && calibratedBytes && calibratedBytes > predicted.vram.devicePeakBytes * 1.005
+      ? `, ${formatBytes(calibratedBytes)} by what was seen`
+      : '';
+  return [
+    `${because}; trying smaller${predictedText(predicted)}${scaled}`,
+    // Wrapped where the prefix is put on.
+    ...renderChanges(
+      changes,
+      { distributed, priced: predicted !== undefined },
+      { ...options, width: Number.POSITIVE_INFINITY },
+    ),
+  ];
+}
+
+function eventLines(event: RunEvent, options: TextOptions): readonly string[] {
+  switch (event.kind) {
+    case 'attempt-started': {
+      const levers = groupByLever(event.changes).length;
+      const changed = levers > 0 ? ` with ${levers} change${levers > 1 ? 's' : ''}` : ' as it came';
+      return [
+        `attempt ${event.attempt} starts${changed}${predictedText(event.predicted)}`,
+        `  ${quote(maskSecrets(event.argv))}`,
+      ];
+    }
+    case 'fatal-line':
+      return [`out of memory seen on ${lineText(event.line)}`];
+    case 'stopping-tree':
+      return [`stopping every process of the run (${event.because}), by force after ${formatDuration(event.graceMs)}`];
+    case 'signal-forwarded':
+      return [`passed ${event.signal} on to the run; it is not started again after this`];
+    case 'gpu-memory-waiting':
+      return [
+        `waiting up to ${formatDuration(event.timeoutMs)} for the GPU to give back ${formatBytes(event.heldBytes)}`,
+      ];
+    case 'gpu-memory-freed':
+      return [`the GPU is free again after ${formatDuration(event.waitedMs)}`];
+    case 'gpu-memory-stuck':
+      return [
+        `${formatBytes(event.heldBytes)} of GPU memory are still held ${formatDuration(event.waitedMs)} after the run ended`,
+        '  nvidia-smi lists who holds them; the settings are not shrunk to fit around them',
+      ];
+    case 'attempt-ended':
+      return attemptEnded(event);
+    case 'replanned':
+      return replanned(event, options);
+    case 'resuming':
+      return [`resuming ${event.step === undefined ? '' : `after step ${event.step} `}from ${event.checkpoint}`];
+    case 'starting-over':
+      return [`starting over${event.outputDir ? ` into ${event.outputDir}` : ''}: ${event.reason}`];
+    case 'given-up':
+      return [`giving up: ${event.reason}`, ...event.wouldHelp.map((text) => `  would help: ${text}`)];
+    case 'finished': {
+      const times = event.attempts === 1 ? 'the first attempt' : `attempt ${event.attempts}`;
+      return [`finished with ${times} after ${formatDuration(event.durationMs)}`];
+    }
+    default:
+      return assertNever(event);
+  }
+}
+
+/** One line or a short block on what just happened, every line prefixed `snug:`. No line break at the end. */
+export const renderRunEvent = (event: RunEvent, options: TextOptions): string =>
+  prefixed(eventLines(event, options), options);
