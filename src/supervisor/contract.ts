@@ -19,9 +19,21 @@ export interface AttemptRequest {
   readonly fatalLineGraceMs: number;
   /** From SIGTERM to SIGKILL. */
   readonly stopGraceMs: number;
+  /** How long processes that outlive the direct child may go on by themselves (and hold its pipes); default `defaultTimings.drainMs`. */
+  readonly drainMs?: number;
+  /**
+   * `true`: the child stays in our own process group, so that it may read from the terminal and Ctrl-C, Ctrl-Z reach it from
+   * there; `false`: a session of its own. Default: whether stdin is a terminal.
+   */
+  readonly foreground?: boolean;
+  /** `PYTORCH_CUDA_ALLOC_CONF` of the attempt had `expandable_segments:True`; handed on to the evidence. */
+  readonly expandableSegments?: boolean;
 }
 
-/** A running attempt. `signal` passes a signal on; `ended` settles when no pid of the tree is left. */
+/**
+ * A running attempt. `signal` passes a signal on to the leader of the tree, once; the second request to end (INT, TERM, HUP,
+ * QUIT) stops the whole tree, the third one kills it. `ended` settles when no pid of the tree is left. It never rejects.
+ */
 export interface RunningAttempt {
   readonly pid: number | undefined;
   readonly signal: (name: NodeJS.Signals) => void;

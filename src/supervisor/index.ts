@@ -1,1 +1,4 @@
 export * from './contract.ts';
+export { type GpuMemoryWait, waitForGpuMemory } from './gpu-memory.ts';
+export { startAttempt } from './start-attempt.ts';
+export { defaultTimings } from './timings.ts';

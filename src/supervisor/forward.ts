@@ -1,0 +1,120 @@
+import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
+
+/** Waiting bytes held in memory before they go to disk. */
+const IN_MEMORY = 4 * 1024 * 1024;
+const PIECE = 256 * 1024;
+
+/**
+ * Hands bytes on to a stream that may be slower than the trainer. What does not fit waits, in memory and then in a file, so
+ * the trainer never waits for a terminal or a pager, and memory stays bounded.
+ */
+export interface Forwarder {
+  readonly write: (chunk: Uint8Array) => void;
+  /** Resolves once everything is handed over, or the other side is gone, or takes nothing for `stalledMs`. */
+  readonly flush: (stalledMs: number) => Promise<void>;
+}
+
+export function createForwarder(target: NodeJS.WritableStream, spoolPath: string): Forwarder {
+  const waiting: Uint8Array[] = [];
+  let waitingBytes = 0;
+  let spool: number | undefined;
+  let spoolRead = 0;
+  let spoolWritten = 0;
+  let blocked = false;
+  let broken = false;
+  let progress = 0;
+  let dropped = 0;
+  let onIdle: (() => void) | undefined;
+
+  const isIdle = (): boolean => broken || (!blocked && waiting.length === 0 && spoolRead === spoolWritten);
+  const dropSpool = (): void => {
+    if (spool === undefined) return;
+    closeSync(spool);
+    spool = undefined;
+    spoolRead = spoolWritten = 0;
+  };
+  const hand = (chunk: Uint8Array): void => {
+    progress++;
+    // A stream calls its `write` callback in any case; `false` asks to wait for `drain`.
+    if (!target.write(chunk as Buffer)) blocked = true;
+  };
+  const pump = (): void => {
+    while (!blocked && !broken && waiting.length > 0) {
+      const chunk = waiting.shift()!;
+      waitingBytes -= chunk.length;
+      hand(chunk);
+    }
+    while (!blocked && !broken && spool !== undefined && spoolRead < spoolWritten) {
+      const piece = Buffer.allocUnsafe(Math.min(PIECE, spoolWritten - spoolRead));
+      spoolRead += readSync(spool, piece, 0, piece.length, spoolRead);
+      hand(piece);
+    }
+    if (spoolRead === spoolWritten) dropSpool();
+    if (isIdle()) onIdle?.();
+  };
+  const store = (chunk: Uint8Array): void => {
+    if (spool === undefined && waitingBytes + chunk.length <= IN_MEMORY) {
+      waiting.push(Uint8Array.from(chunk));
+      waitingBytes += chunk.length;
+      return;
+    }
+    try {
+      if (spool === undefined) {
+        spool = openSync(spoolPath, 'w+');
+        // Unlinked while open: nothing is left behind, however we end.
+        unlinkSync(spoolPath);
+      }
+      for (let done = 0; done < chunk.length; ) {
+        const wrote = writeSync(spool, chunk, done, chunk.length - done, spoolWritten);
+        done += wrote;
+        spoolWritten += wrote;
+      }
+    } catch {
+      // No room on disk either: holding it all would end in the very thing we guard against.
+      dropped += chunk.length;
+    }
+  };
+  const onDrain = (): void => {
+    blocked = false;
+    progress++;
+    pump();
+  };
+  const onBroken = (): void => {
+    broken = true;
+    waiting.length = 0;
+    dropSpool();
+    onIdle?.();
+  };
+  target.on('drain', onDrain);
+  target.on('error', onBroken);
+  target.on('close', onBroken);
+
+  return {
+    write(chunk) {
+      if (broken) return;
+      if (blocked || waiting.length > 0 || spool !== undefined) store(chunk);
+      else hand(chunk);
+    },
+    async flush(stalledMs) {
+      if (!isIdle()) {
+        await new Promise<void>((resolve) => {
+          let before = progress;
+          const timer = setInterval(() => {
+            if (progress === before) onIdle?.();
+            before = progress;
+          }, stalledMs);
+          onIdle = () => {
+            clearInterval(timer);
+            onIdle = undefined;
+            resolve();
+          };
+        });
+      }
+      if (dropped > 0 && !broken) target.write(`\nsnug: ${dropped} bytes of the output could not be shown here\n`);
+      target.off('drain', onDrain);
+      target.off('close', onBroken);
+      // The error listener stays: a pipe that breaks afterwards must not end us.
+      dropSpool();
+    },
+  };
+}

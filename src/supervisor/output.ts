@@ -1,0 +1,45 @@
+import type { LineWatcher, OutputStream } from '../diagnosis/index.ts';
+import type { AttemptRequest } from './contract.ts';
+import { createForwarder } from './forward.ts';
+import { openOutputLog } from './output-log.ts';
+import type { Child } from './start-child.ts';
+
+/** A reader of our own output that takes nothing for this long is given up. */
+const STALLED_READER_MS = 10_000;
+
+/** The child's two streams on their way to the terminal, the log and the watcher. */
+export interface HandedOn {
+  /** Both pipes have been read to their end. */
+  readonly finished: () => boolean;
+  /** Stops reading, whoever still holds the other end. */
+  readonly cutOff: () => void;
+  /** Hands over what is left and closes the log. */
+  readonly close: () => Promise<void>;
+}
+
+export function handOn(request: AttemptRequest, child: Child, watcher: LineWatcher, onFatal: () => void): HandedOn {
+  const log = openOutputLog(request.logPath);
+  const open = new Set<OutputStream>(['stdout', 'stderr']);
+  const forwarders = (['stdout', 'stderr'] as const).map((name) => {
+    const forwarder = createForwarder(request[name], `${request.logPath}.${name}.waiting`);
+    const source = child[name];
+    source.on('data', (chunk: Buffer) => {
+      forwarder.write(chunk);
+      log.write(name, chunk);
+      if (watcher.push(name, chunk)) onFatal();
+    });
+    for (const event of ['end', 'close', 'error']) source.on(event, () => open.delete(name));
+    return forwarder;
+  });
+  return {
+    finished: () => open.size === 0,
+    cutOff: () => {
+      child.stdout.destroy();
+      child.stderr.destroy();
+    },
+    async close() {
+      log.close();
+      await Promise.all(forwarders.map((forwarder) => forwarder.flush(STALLED_READER_MS)));
+    },
+  };
+}

@@ -1,0 +1,40 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+
+/** One line of `/proc/<pid>/stat`. */
+export interface ProcessStat {
+  readonly pid: number;
+  readonly parent: number;
+  readonly session: number;
+  /** `R`, `S`, `D`, `Z`, … */
+  readonly state: string;
+  /** Clock ticks since boot; with the pid it names one process for good. */
+  readonly startTicks: number;
+}
+
+export const hasProc = (): boolean => existsSync('/proc/self/stat');
+
+/** Undefined when the process is gone. The command name may hold spaces and brackets: fields are counted from its last one. */
+export function readStat(pid: number): ProcessStat | undefined {
+  let text: string;
+  try {
+    text = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  } catch {
+    return undefined;
+  }
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  const [state, parent, , session] = fields;
+  const startTicks = Number(fields[19]);
+  if (state === undefined || !Number.isFinite(startTicks)) return undefined;
+  return { pid, parent: Number(parent), session: Number(session), state, startTicks };
+}
+
+/** Every process that can be seen. */
+export function readAllStats(): ProcessStat[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => readStat(Number(name)) ?? []);
+}
+
+/** A zombie holds no memory and no device; whoever should reap it may never do so in a container without an init. */
+export const isGone = (stat: ProcessStat | undefined): boolean =>
+  stat === undefined || stat.state === 'Z' || stat.state === 'X' || stat.state === 'x';

@@ -1,0 +1,96 @@
+import { isGone, type ProcessStat, readAllStats, readStat } from './proc.ts';
+
+/**
+ * The processes descended from one child. A pid counts only with its start time, so that a reused number is never taken for
+ * ours. What the tree has once held stays known: workers live on under another parent when their launcher dies.
+ */
+export interface ProcessTree {
+  /** Looks again. Cheap enough for once a second; a process that lives and forks between two looks is found by its session. */
+  readonly refresh: () => void;
+  /** Looks again and returns those that still run, parents before their children. */
+  readonly live: () => readonly ProcessStat[];
+  /** Whether any known one still runs, without looking for new ones. */
+  readonly anyLive: () => boolean;
+  /** Every pid ever seen. */
+  readonly seen: () => readonly number[];
+}
+
+/** `ownSession`: the leader was started as the head of a session of its own, so all of that session descends from it. */
+export function createProcessTree(leader: number, ownSession: boolean): ProcessTree {
+  const startOf = new Map<number, number>();
+  const sessions = new Set<number>(ownSession ? [leader] : []);
+  const everSeen = new Set<number>([leader]);
+  let members: ProcessStat[] = [];
+
+  const isKnown = (stat: ProcessStat): boolean => startOf.get(stat.pid) === stat.startTicks;
+  const adopt = (stat: ProcessStat): void => {
+    startOf.set(stat.pid, stat.startTicks);
+    everSeen.add(stat.pid);
+    if (stat.session === stat.pid) sessions.add(stat.pid);
+  };
+
+  const refresh = (): void => {
+    const all = readAllStats();
+    const childrenOf = new Map<number, ProcessStat[]>();
+    for (const stat of all) childrenOf.set(stat.parent, [...(childrenOf.get(stat.parent) ?? []), stat]);
+    const present = new Set(all.map((stat) => stat.session));
+    // A session without members is over; its number may come back as a stranger's.
+    for (const session of sessions) if (!present.has(session)) sessions.delete(session);
+    for (const stat of all) {
+      if (sessions.has(stat.pid) && startOf.has(stat.pid) && !isKnown(stat)) sessions.delete(stat.pid);
+    }
+    const found = new Set<ProcessStat>();
+    const queue = all.filter((stat) => isKnown(stat) || sessions.has(stat.session));
+    for (let stat = queue.shift(); stat; stat = queue.shift()) {
+      if (found.has(stat)) continue;
+      const hadSession = sessions.has(stat.session);
+      found.add(stat);
+      adopt(stat);
+      queue.push(...(childrenOf.get(stat.pid) ?? []));
+      if (!hadSession && sessions.has(stat.session)) queue.push(...all.filter((one) => one.session === stat.session));
+    }
+    members = parentsFirst([...found]);
+  };
+
+  const first = readStat(leader);
+  if (first) {
+    adopt(first);
+    members = [first];
+  }
+  return {
+    refresh,
+    live: () => {
+      refresh();
+      return members.filter((stat) => !isGone(stat));
+    },
+    anyLive: () =>
+      members.some((stat) => {
+        const now = readStat(stat.pid);
+        return now?.startTicks === stat.startTicks && !isGone(now);
+      }),
+    seen: () => [...everSeen],
+  };
+}
+
+function parentsFirst(stats: readonly ProcessStat[]): ProcessStat[] {
+  const byPid = new Map(stats.map((stat) => [stat.pid, stat]));
+  const depthOf = (stat: ProcessStat): number => {
+    let depth = 0;
+    for (let up = byPid.get(stat.parent); up && depth < stats.length; up = byPid.get(up.parent)) depth++;
+    return depth;
+  };
+  return stats
+    .map((stat) => ({ stat, depth: depthOf(stat) }))
+    .sort((left, right) => left.depth - right.depth || left.stat.startTicks - right.stat.startTicks)
+    .map(({ stat }) => stat);
+}
+
+/** Sends a signal to exactly this process; `false` when it is gone or another has its number. */
+export function signalProcess(target: ProcessStat, signal: NodeJS.Signals): boolean {
+  if (readStat(target.pid)?.startTicks !== target.startTicks) return false;
+  try {
+    return process.kill(target.pid, signal);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,82 @@
+import { totalmem } from 'node:os';
+import { createLineWatcher, type Evidence } from '../diagnosis/index.ts';
+import type { StartAttempt } from './contract.ts';
+import { createHangGuard } from './hang-guard.ts';
+import { type OomCounters, readOomCounters } from './memory-use.ts';
+import { handOn } from './output.ts';
+import { hasProc } from './proc.ts';
+import { createProcessTree } from './process-tree.ts';
+import { startSampler } from './sampler.ts';
+import { settle } from './settle.ts';
+import { createSignalRelay } from './signals.ts';
+import { startChild } from './start-child.ts';
+import { createTreeStopper } from './stop-tree.ts';
+import { stopWithTreeKill } from './stop-without-proc.ts';
+import { defaultTimings } from './timings.ts';
+
+/** Starts one attempt, hands its output on, watches it, and gives evidence once nothing of it is left. */
+export const startAttempt: StartAttempt = (request) => {
+  const { stopGraceMs } = request;
+  const before = readOomCounters();
+  const child = startChild(request);
+  const tree = child.pid !== undefined && hasProc() ? createProcessTree(child.pid, child.ownSession) : undefined;
+  const stopper = tree ? createTreeStopper(tree, child.pid!) : child.pid && stopWithTreeKill(child.pid);
+  const watcher = createLineWatcher();
+  const relay = createSignalRelay({
+    child,
+    stopTree: () => stopper && void stopper.stop({ graceMs: stopGraceMs }),
+    killTree: () => stopper && void stopper.stop({ graceMs: 0 }),
+  });
+  const guard = createHangGuard({
+    watcher,
+    stopper: stopper || undefined,
+    ending: relay.ending,
+    graceMs: request.fatalLineGraceMs,
+    stopGraceMs,
+  });
+  const output = handOn(request, child, watcher, guard.alarm);
+  const sampler = startSampler({
+    tree,
+    path: request.samplesPath,
+    everyMs: request.sampleEveryMs,
+    sampleVram: child.pid === undefined ? undefined : request.sampleVram,
+  });
+
+  const ended = async (): Promise<Evidence> => {
+    const exit = await child.exited;
+    const drainMs = request.drainMs ?? defaultTimings.drainMs;
+    const survivors = await settle({ tree, stopper: stopper || undefined, output, drainMs, stopGraceMs });
+    watcher.end();
+    guard.dispose();
+    const peaks = await sampler.stop();
+    await output.close();
+    return {
+      ...exit,
+      stoppedBecause: guard.fired() ? 'fatal-line' : relay.ending() ? 'forwarded-signal' : undefined,
+      forwardedSignal: relay.forwarded(),
+      ...watcher.evidence(),
+      peakRamBytes: peaks.ramBytes,
+      peakVramBytes: peaks.vramBytes,
+      hostRamBytes: totalmem(),
+      ...risen(before, readOomCounters()),
+      ...(tree ? { treePids: tree.seen() } : {}),
+      ...(request.expandableSegments === undefined ? {} : { expandableSegments: request.expandableSegments }),
+      ...(survivors.length > 0 ? { survivors } : {}),
+    };
+  };
+  return { pid: child.pid, signal: relay.relay, ended: ended() };
+};
+
+function risen(
+  before: OomCounters,
+  after: OomCounters,
+): Pick<Evidence, 'cgroupOomKills' | 'cgroupLimitBytes' | 'hostOomKills'> {
+  const { cgroupLimitBytes: limit, hostKills } = after;
+  return {
+    cgroupOomKills: Math.max(0, after.cgroupKills - before.cgroupKills),
+    ...(limit === undefined ? {} : { cgroupLimitBytes: limit }),
+    ...(hostKills === undefined || before.hostKills === undefined
+      ? {}
+      : { hostOomKills: Math.max(0, hostKills - before.hostKills) }),
+  };
+}

@@ -1,0 +1,15 @@
+/** How long things may take, milliseconds. */
+export const defaultTimings = {
+  /** A launcher that notices the dead rank (torchrun polls every 0.1 s, DeepSpeed every 1 s) ends the others well within this; NCCL's own watchdog would take 10 to 30 minutes. */
+  fatalLineGraceMs: 10_000,
+  /** Torchrun itself waits 30 s for its workers before it kills them; less would take that away from it. */
+  stopGraceMs: 30_000,
+  /** Short enough to see a peak of a few steps, long enough to cost nothing. */
+  sampleEveryMs: 1_000,
+  /** After the direct child: a data-loader worker looks for its parent every 5 s, loggers upload their last lines. */
+  drainMs: 10_000,
+  /** From SIGTERM for the launcher to SIGTERM for what it has not passed the signal on to. */
+  passOnMs: 5_000,
+  /** After SIGKILL: a driver may need seconds to take a context apart; what is left after this sits in uninterruptible sleep. */
+  killWaitMs: 20_000,
+} as const;
