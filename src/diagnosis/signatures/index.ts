@@ -25,8 +25,8 @@ export const SIGNATURES: readonly Signature[] = [
   ...crashes,
 ];
 
-const escape = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-const ANY_HINT = new RegExp([...new Set(SIGNATURES.flatMap((signature) => signature.hints))].map(escape).join('|'));
+const literally = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+const ANY_HINT = new RegExp([...new Set(SIGNATURES.flatMap((signature) => signature.hints))].map(literally).join('|'));
 const BY_ID = new Map(SIGNATURES.map((signature) => [signature.id, signature]));
 
 export const signatureById = (id: string): Signature | undefined => BY_ID.get(id);
