@@ -1,4 +1,5 @@
 import type { FloatDType } from '../core/index.ts';
+import type { ModelDescription } from './ops.ts';
 
 /**
  * What the estimator knows of a model. The architecture folder describes the layers; see `ops.ts` for the vocabulary.
@@ -16,4 +17,6 @@ export interface ModelFacts {
   readonly maxPositionEmbeddings: number | undefined;
   /** What had to be assumed, for the estimate's `assumptions`. */
   readonly assumptions: readonly string[];
+  /** The forward pass, op by op. */
+  readonly description: ModelDescription;
 }

@@ -1,0 +1,7 @@
+// Preloaded (`node --import`) into the process that is measured: writes its CPU time in microseconds to fd 3 when it ends.
+import { writeSync } from 'node:fs';
+
+process.on('exit', () => {
+  const { user, system } = process.cpuUsage();
+  writeSync(3, String(user + system));
+});

@@ -1,0 +1,230 @@
+import type { FloatDType } from '../core/index.ts';
+import { joinPath, type LinearOp, type ModelDescription, type Op, visitOps } from '../model/index.ts';
+import type { PlanValues } from '../spec/index.ts';
+import { adaptersFor } from './adapters/index.ts';
+import { BF16, Buffer, type Dtype, F16, F32, Node, roundUp, Tensor, widthOf } from './tape/tape.ts';
+
+export const dtypeCode = (dtype: FloatDType): Dtype => (dtype === 'fp32' ? F32 : dtype === 'bf16' ? BF16 : F16);
+
+/** One parameter tensor. Its bytes are resident; on the tape it has none of its own. */
+export class Parameter {
+  readonly tensor: Tensor;
+  readonly elements: number;
+  /** Resident bytes, rounded as the allocator does. */
+  readonly bytes: number;
+
+  constructor(
+    readonly rows: number,
+    readonly columns: number,
+    readonly dtype: Dtype,
+    readonly trainable: boolean,
+  ) {
+    this.elements = rows * columns;
+    this.bytes = roundUp(this.elements * widthOf(dtype));
+    let node: Node | null = null;
+    if (trainable) {
+      node = new Node(this.elements, dtype, null);
+      node.leaf = { uses: 1, arrived: 0, pending: null };
+    }
+    const buffer = new Buffer(0, 0);
+    buffer.refs = Number.MAX_SAFE_INTEGER / 2;
+    this.tensor = new Tensor(buffer, this.elements, dtype, node);
+  }
+}
+
+/** What stands at a linear layer. */
+export interface LinearState {
+  /** Absent when the weight is quantised. */
+  readonly weight: Parameter | undefined;
+  readonly quantised: QuantisedWeight | undefined;
+  readonly bias: Parameter | undefined;
+  readonly adapter: Adapter | undefined;
+}
+
+export interface QuantisedWeight {
+  readonly elements: number;
+  /** Packed weights and scales. */
+  readonly bytes: number;
+  readonly bits: 4 | 8;
+  readonly computeDtype: Dtype;
+}
+
+export type Adapter =
+  | {
+      readonly kind: 'lora' | 'dora';
+      readonly a: Parameter;
+      readonly b: Parameter;
+      readonly magnitude: Parameter | undefined;
+      readonly dropout: number;
+    }
+  | { readonly kind: 'ia3'; readonly scaling: Parameter; readonly feedforward: boolean };
+
+/** Parameters of one op, in the order of the module. */
+export interface OpState {
+  readonly linear?: LinearState;
+  readonly weight?: Parameter;
+  readonly bias?: Parameter;
+  /** Sparse block: router, gate_up, down. */
+  readonly moe?: { readonly router: Parameter; readonly gateUp: Parameter; readonly down: Parameter };
+  /** Trained copy of a module beside the frozen one (PEFT modules_to_save). */
+  readonly frozenCopy?: Parameter;
+}
+
+/** A set of equal parameter tensors. */
+export interface ParameterGroup {
+  readonly parameter: Parameter;
+  readonly count: number;
+}
+
+export interface ParameterPlan {
+  readonly states: ReadonlyMap<Op, OpState>;
+  readonly head: LinearState & { readonly frozenCopy?: Parameter };
+  /** All tensors with how often each occurs. */
+  readonly groups: readonly ParameterGroup[];
+  readonly quantisedBytes: number;
+  /** Resident bytes of one layer of each kind (frozen, quantised and trainable). */
+  readonly kindBytes: readonly number[];
+  readonly residentBytes: number;
+  readonly trainable: number;
+  readonly matchedTargets: number;
+}
+
+/** Builds every parameter tensor of a run: base in its dtype, quantised layers, adapters, trained copies. */
+export function planParameters(description: ModelDescription, values: PlanValues): ParameterPlan {
+  const peft = values.method !== 'full';
+  const base = dtypeCode(values.dtype);
+  const quantization = values.quantization;
+  const rest = quantization?.upcastRestToFp32 ? F32 : base;
+  const adapters = adaptersFor(description, values);
+  const states = new Map<Op, OpState>();
+  const groups: ParameterGroup[] = [];
+  let quantisedBytes = 0;
+  let matchedTargets = 0;
+
+  const make = (rows: number, columns: number, dtype: Dtype, trainable: boolean, count: number): Parameter => {
+    const parameter = new Parameter(rows, columns, dtype, trainable);
+    groups.push({ parameter, count });
+    return parameter;
+  };
+
+  const linearState = (op: LinearOp, path: string, count: number): LinearState => {
+    const quantised = quantization ? quantise(op.inFeatures * op.outFeatures, quantization) : undefined;
+    if (quantised) quantisedBytes += quantised.bytes * count;
+    const weight = quantised ? undefined : make(op.outFeatures, op.inFeatures, base, !peft, count);
+    const bias = op.bias ? make(1, op.outFeatures, rest, !peft, count) : undefined;
+    const adapter = adapters.forLinear(op, joinPath(path, op.name), (rows, columns, dtype) =>
+      make(rows, columns, dtype, true, count),
+    );
+    if (adapter) matchedTargets += count;
+    return { weight, quantised, bias, adapter };
+  };
+
+  const addOps = (ops: readonly Op[], path: string, count: number): void =>
+    visitOps(ops, path, (op, at) => {
+      switch (op.op) {
+        case 'linear':
+          states.set(op, { linear: linearState(op, at, count) });
+          break;
+        case 'norm': {
+          if (op.form === 'layer_fp32') break;
+          const weight = make(1, op.size, rest, !peft, count);
+          states.set(op, op.bias ? { weight, bias: make(1, op.size, rest, !peft, count) } : { weight });
+          break;
+        }
+        case 'embedding': {
+          const saved = adapters.trainsCopyOf(joinPath(at, op.name));
+          const frozen = make(op.rows, op.size, rest, !peft, count);
+          states.set(
+            op,
+            saved
+              ? { weight: make(op.rows, op.size, saved.dtype ?? rest, true, count), frozenCopy: frozen }
+              : { weight: frozen },
+          );
+          break;
+        }
+        case 'moe':
+          states.set(op, {
+            moe: {
+              router: make(op.experts, op.hiddenSize, rest, !peft, count),
+              gateUp: make(op.experts * 2 * op.intermediateSize, op.hiddenSize, rest, !peft, count),
+              down: make(op.experts * op.hiddenSize, op.intermediateSize, rest, !peft, count),
+            },
+          });
+          break;
+        default:
+      }
+    });
+
+  const bytesSoFar = (): number =>
+    groups.reduce((total, group) => total + group.parameter.bytes * group.count, quantisedBytes);
+
+  addOps(description.embedding, description.layersPath.split('.').slice(0, -1).join('.'), 1);
+  const kindBytes: number[] = [];
+  description.kinds.forEach((ops, kind) => {
+    const count = description.layers.filter((entry) => entry === kind).length;
+    const before = bytesSoFar();
+    addOps(ops, `${description.layersPath}.0`, count);
+    kindBytes.push(count === 0 ? 0 : (bytesSoFar() - before) / count);
+  });
+  addOps(description.final, description.layersPath.split('.').slice(0, -1).join('.'), 1);
+
+  const { head: headOp } = description;
+  const embedding = description.embedding.find((op) => op.op === 'embedding' && op.by === 'tokens')!;
+  const embeddingState = states.get(embedding)!;
+  const savedHead = adapters.trainsCopyOf(headOp.name);
+  const tiedWeight = embeddingState.frozenCopy ?? embeddingState.weight!;
+  const headWeight = headOp.tied ? tiedWeight : make(description.vocabSize, description.hiddenSize, rest, !peft, 1);
+  const bias = headOp.bias ? make(1, description.vocabSize, rest, !peft, 1) : undefined;
+  let head: ParameterPlan['head'] = { weight: headWeight, quantised: undefined, bias, adapter: undefined };
+  if (savedHead) {
+    const copy = make(description.vocabSize, description.hiddenSize, savedHead.dtype ?? rest, true, 1);
+    head = { ...head, weight: copy, frozenCopy: headWeight };
+  } else {
+    const adapter = adapters.forLinear(
+      {
+        op: 'linear',
+        name: headOp.name,
+        inFeatures: description.hiddenSize,
+        outFeatures: description.vocabSize,
+        bias: headOp.bias,
+        form: 'linear',
+        input: '',
+        output: '',
+      },
+      headOp.name,
+      (rows, columns, dtype) => make(rows, columns, dtype, true, 1),
+    );
+    if (adapter) matchedTargets += 1;
+    head = { ...head, adapter };
+  }
+  if (headOp.tied && !savedHead && tiedWeight === embeddingState.weight && tiedWeight.tensor.node) {
+    tiedWeight.tensor.node.leaf!.uses = 2;
+  }
+  return {
+    states,
+    head,
+    groups,
+    quantisedBytes,
+    kindBytes,
+    residentBytes: bytesSoFar(),
+    trainable: groups.reduce(
+      (total, group) => total + (group.parameter.trainable ? group.parameter.elements * group.count : 0),
+      0,
+    ),
+    matchedTargets,
+  };
+}
+
+/**
+ * bitsandbytes storage. 4 bit: two weights a byte, one scale per 64 (fp32, or one byte plus one fp32 per 256 of them with
+ * double quantisation). 8 bit: one byte a weight, one fp32 scale a row (left out: rows are not known here, < 0.1 %).
+ */
+function quantise(elements: number, quantization: NonNullable<PlanValues['quantization']>): QuantisedWeight {
+  const computeDtype = dtypeCode(quantization.computeDtype);
+  if (quantization.bits === 8) return { elements, bytes: roundUp(elements), bits: 8, computeDtype };
+  const blocks = Math.ceil(elements / 64);
+  const scales = quantization.doubleQuant
+    ? roundUp(blocks) + roundUp(Math.ceil(blocks / 256) * 4)
+    : roundUp(blocks * 4);
+  return { elements, bytes: roundUp(Math.ceil(elements / 2)) + scales, bits: 4, computeDtype };
+}

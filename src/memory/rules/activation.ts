@@ -1,0 +1,102 @@
+import type { Activation } from '../../model/index.ts';
+import { add, keepInput, keepOutput, multiply, offset, power, scale } from '../tape/primitives.ts';
+import type { Tape, Tensor } from '../tape/tape.ts';
+
+/** Runs `steps` one after the other and lets go of what lies between. */
+function chain(tape: Tape, x: Tensor, ...steps: ((x: Tensor) => Tensor)[]): Tensor {
+  let current = tape.hold(x);
+  for (const step of steps) {
+    const next = step(current);
+    tape.drop(current);
+    current = next;
+  }
+  return current;
+}
+
+/** transformers' ACT2FN: PyTorch's own functions keep one tensor, the ones written out in Python many. */
+export function activate(tape: Tape, fn: Activation, x: Tensor): Tensor {
+  switch (fn) {
+    case 'silu':
+    case 'gelu':
+    case 'gelu_pytorch_tanh':
+      return keepInput(tape, x);
+    case 'relu':
+    case 'tanh':
+    case 'sigmoid':
+      return keepOutput(tape, x);
+    case 'relu2':
+      return chain(
+        tape,
+        x,
+        (y) => keepOutput(tape, y),
+        (y) => power(tape, y),
+      );
+    case 'gelu_new':
+      return geluNew(tape, x);
+    case 'gelu_fast':
+      return geluFast(tape, x);
+    case 'quick_gelu': {
+      const gate = chain(
+        tape,
+        x,
+        (y) => scale(tape, y),
+        (y) => keepOutput(tape, y),
+      );
+      const out = multiply(tape, x, gate);
+      tape.drop(gate);
+      return out;
+    }
+  }
+}
+
+/** `0.5 * x * (1 + tanh(c * (x + 0.044715 * x³)))`. */
+function geluNew(tape: Tape, x: Tensor): Tensor {
+  const half = scale(tape, x);
+  const cubic = chain(
+    tape,
+    x,
+    (y) => power(tape, y),
+    (y) => scale(tape, y),
+  );
+  const sum = add(tape, x, cubic);
+  tape.drop(cubic);
+  const gate = chain(
+    tape,
+    sum,
+    (y) => scale(tape, y),
+    (y) => keepOutput(tape, y),
+    (y) => offset(tape, y),
+  );
+  tape.drop(sum);
+  const out = multiply(tape, half, gate);
+  tape.drop(half);
+  tape.drop(gate);
+  return out;
+}
+
+/** `0.5 * x * (1 + tanh(x * a * (1 + 0.044715 * x * x)))`. */
+function geluFast(tape: Tape, x: Tensor): Tensor {
+  const half = scale(tape, x);
+  const scaled = scale(tape, x);
+  const inner = chain(
+    tape,
+    x,
+    (y) => scale(tape, y),
+    (y) => multiply(tape, y, x),
+    (y) => offset(tape, y),
+  );
+  const product = multiply(tape, scaled, inner);
+  tape.drop(scaled);
+  tape.drop(inner);
+  const gate = chain(
+    tape,
+    product,
+    (y) => keepOutput(tape, y),
+    (y) => offset(tape, y),
+  );
+  tape.drop(product);
+  const out = multiply(tape, half, gate);
+  tape.drop(half);
+  tape.drop(gate);
+  return out;
+}

@@ -1,0 +1,141 @@
+import type { AttentionOp } from '../../model/index.ts';
+import { add, batchedMatmul, cast, constant, copy, dropout, keepOutput, repeat, scale } from '../tape/primitives.ts';
+import { F32, type Node, Tensor, widthOf } from '../tape/tape.ts';
+import { bind, type Context, type Frame, read } from './context.ts';
+
+/** Attention of one layer by the implementation the run has chosen; its result lies as (batch, tokens, heads × dim). */
+export function attention(ctx: Context, op: AttentionOp, frame: Frame): void {
+  const q = read(frame, op.q);
+  const k = read(frame, op.k);
+  const v = read(frame, op.v);
+  if (ctx.attention === 'eager') eager(ctx, op, frame, q, k, v);
+  else bind(ctx, frame, op.output, ctx.attention === 'sdpa' ? sdpa(ctx, op, q, k, v) : fused(ctx, op, q, k, v, false));
+}
+
+/**
+ * transformers' sdpa_attention_forward. Keys and values are repeated and a mask of B × 1 × S × S is made: that is so for
+ * padded and packed rows; rows that are all one full sequence need neither, so this is the larger case.
+ */
+function sdpa(ctx: Context, op: AttentionOp, q: Tensor, k: Tensor, v: Tensor): Tensor {
+  const { tape } = ctx;
+  const times = op.heads / op.kvHeads;
+  const key = repeat(tape, k, times);
+  const value = repeat(tape, v, times);
+  const out = fused(ctx, op, q, key, value, true);
+  tape.drop(key);
+  tape.drop(value);
+  return out;
+}
+
+/**
+ * The fused kernels (memory-efficient, flash): q, k, v, the output, one fp32 log-sum-exp a row and the mask are kept; the
+ * backward pass adds an fp32 accumulator of q's size for 16-bit inputs.
+ */
+function fused(ctx: Context, op: AttentionOp, q: Tensor, k: Tensor, v: Tensor, masked: boolean): Tensor {
+  const { tape, amp, batch, tokens } = ctx;
+  const dtype = amp ?? q.dtype;
+  const [query, key, value] = [cast(tape, q, dtype), cast(tape, k, dtype), cast(tape, v, dtype)];
+  const mask = masked ? tape.bytes(batch * tokens * tokens * widthOf(dtype)) : null;
+  const rows = batch * op.heads * tokens;
+  const elements = rows * op.headDim;
+  const result = tape.alloc(elements, dtype);
+  const lse = tape.bytes(rows * 4);
+  let node: Node | null = null;
+  if (query.node || key.node || value.node) {
+    node = tape.node(elements, dtype, () => {
+      const delta = tape.bytes(rows * 4);
+      const accumulator = dtype === F32 ? null : tape.bytes(elements * 4);
+      const toQuery = tape.allocLike(elements, dtype, query.buffer);
+      const grouped = !masked && op.heads !== op.kvHeads;
+      const expanded = grouped ? [tape.alloc(key.elements, dtype), tape.alloc(value.elements, dtype)] : [];
+      const toKey = tape.allocLike(key.elements, dtype, key.buffer);
+      const toValue = tape.allocLike(value.elements, dtype, value.buffer);
+      if (accumulator) tape.release(accumulator);
+      tape.release(delta);
+      for (const buffer of expanded) tape.release(buffer);
+      for (const [tensor, grad] of [
+        [query, toQuery],
+        [key, toKey],
+        [value, toValue],
+      ] as const) {
+        if (tensor.node) tape.give(tensor.node, grad);
+        else tape.release(grad);
+      }
+    });
+    tape.save(node, query.buffer);
+    tape.save(node, key.buffer);
+    tape.save(node, value.buffer);
+    tape.save(node, result);
+    tape.save(node, lse);
+    if (mask) tape.save(node, mask);
+  }
+  tape.release(lse);
+  if (mask) tape.release(mask);
+  tape.drop(query);
+  tape.drop(key);
+  tape.drop(value);
+  return new Tensor(result, elements, dtype, node);
+}
+
+/** eager_attention_forward: the S × S scores are real, several times. */
+function eager(ctx: Context, op: AttentionOp, frame: Frame, q: Tensor, k: Tensor, v: Tensor): void {
+  const { tape, batch, tokens, amp, constants } = ctx;
+  const times = op.heads / op.kvHeads;
+  const key = repeat(tape, k, times);
+  const value = repeat(tape, v, times);
+  const scoreElements = batch * op.heads * tokens * tokens;
+  let scores = swap(ctx, product(ctx, q, key, scoreElements), (raw) => scale(tape, raw));
+  if (op.softcap) {
+    scores = swap(ctx, scores, (x) => scale(tape, x));
+    scores = swap(ctx, scores, (x) => keepOutput(tape, x));
+    scores = swap(ctx, scores, (x) => scale(tape, x));
+  }
+  if (constants.mask) {
+    const mask = constant(constants.mask, batch * tokens * tokens, ctx.hiddenDtype);
+    scores = swap(ctx, scores, (x) => add(tape, x, mask));
+  }
+  // softmax runs in fp32 when asked to, and always under autocast.
+  const wide = op.eagerSoftmax === 'upcast' || amp !== undefined ? F32 : scores.dtype;
+  const target = op.eagerSoftmax === 'upcast' ? q.dtype : v.dtype;
+  const upcast = cast(tape, scores, wide);
+  tape.drop(scores);
+  const probabilities = keepOutput(tape, upcast);
+  tape.drop(upcast);
+  const narrow = cast(tape, probabilities, target);
+  tape.drop(probabilities);
+  const weights = dropout(tape, narrow, op.dropout);
+  tape.drop(narrow);
+  const mixed = product(ctx, weights, value, batch * op.heads * tokens * op.headDim);
+  const out = copy(tape, mixed, false);
+  tape.drop(mixed);
+  tape.drop(key);
+  tape.drop(value);
+  bind(ctx, frame, op.output, out);
+  bind(ctx, frame, 'attn_weights', weights);
+}
+
+function swap(ctx: Context, x: Tensor, next: (x: Tensor) => Tensor): Tensor {
+  const result = next(x);
+  ctx.tape.drop(x);
+  return result;
+}
+
+/** torch.matmul of (batch, heads, …): factors that do not lie heads first are copied; autocast casts both. */
+function product(ctx: Context, a: Tensor, b: Tensor, elements: number): Tensor {
+  const { tape, amp } = ctx;
+  const left = prepared(ctx, a, amp ?? a.dtype);
+  const right = prepared(ctx, b, amp ?? b.dtype);
+  const out = batchedMatmul(tape, left, right, elements);
+  tape.drop(left);
+  tape.drop(right);
+  return out;
+}
+
+function prepared(ctx: Context, x: Tensor, dtype: Tensor['dtype']): Tensor {
+  const { tape } = ctx;
+  const narrow = cast(tape, x, dtype);
+  if (narrow.buffer.headMajor) return narrow;
+  const out = copy(tape, narrow, true);
+  tape.drop(narrow);
+  return out;
+}

@@ -1,0 +1,98 @@
+import type { NormOp } from '../../model/index.ts';
+import type { OpState } from '../parameters.ts';
+import { cast, keepOutput, layerNorm, mean, multiply, offset, power } from '../tape/primitives.ts';
+import { F32, type Tensor } from '../tape/tape.ts';
+import type { Context } from './context.ts';
+
+/** One rule per form of norm; see NormForm for where each form is used. */
+export function norm(ctx: Context, op: NormOp, state: OpState, x: Tensor): Tensor {
+  switch (op.form) {
+    case 'rms':
+      return rms(ctx, op, state, x, false);
+    case 'rms_weight_inside':
+      return rms(ctx, op, state, x, true);
+    case 'rms_offset':
+      return rmsOffset(ctx, op, state, x);
+    case 'layer':
+      return layer(ctx, op, state, x);
+    case 'layer_fp32': {
+      const { tape } = ctx;
+      const wide = cast(tape, x, F32);
+      const normed = layerNorm(tape, wide, null, null, op.size);
+      tape.drop(wide);
+      const out = cast(tape, normed, x.dtype);
+      tape.drop(normed);
+      return out;
+    }
+  }
+}
+
+/** `x * rsqrt(mean(x²) + eps)` in fp32, then cast and weight, or weight and cast. */
+function rms(ctx: Context, op: NormOp, state: OpState, x: Tensor, weightInside: boolean): Tensor {
+  const { tape } = ctx;
+  const weight = state.weight!.tensor;
+  const wide = cast(tape, x, F32);
+  const squared = power(tape, wide);
+  const variance = mean(tape, squared, op.size);
+  tape.drop(squared);
+  const shifted = offset(tape, variance);
+  const inverse = keepOutput(tape, shifted, 2);
+  tape.drop(shifted);
+  const normed = multiply(tape, wide, inverse);
+  tape.drop(wide);
+  tape.drop(inverse);
+  let out: Tensor;
+  if (weightInside) {
+    const product = multiply(tape, weight, normed);
+    out = cast(tape, product, x.dtype);
+    tape.drop(product);
+  } else {
+    const narrow = cast(tape, normed, x.dtype);
+    out = multiply(tape, weight, narrow);
+    tape.drop(narrow);
+  }
+  tape.drop(normed);
+  tape.drop(variance);
+  return out;
+}
+
+/** Gemma: `x * rsqrt(…)`, times `1 + weight`, all in fp32, then the input's dtype. */
+function rmsOffset(ctx: Context, op: NormOp, state: OpState, x: Tensor): Tensor {
+  const { tape } = ctx;
+  const wide = cast(tape, x, F32);
+  const squared = power(tape, wide);
+  const variance = mean(tape, squared, op.size);
+  tape.drop(squared);
+  const shifted = offset(tape, variance);
+  tape.drop(variance);
+  const inverse = keepOutput(tape, shifted, 2);
+  tape.drop(shifted);
+  const normed = multiply(tape, wide, inverse);
+  tape.drop(inverse);
+  tape.drop(wide);
+  const weight = cast(tape, state.weight!.tensor, F32);
+  const factor = offset(tape, weight);
+  tape.drop(weight);
+  const product = multiply(tape, normed, factor);
+  tape.drop(factor);
+  tape.drop(normed);
+  const out = cast(tape, product, x.dtype);
+  tape.drop(product);
+  return out;
+}
+
+/** nn.LayerNorm; under autocast on CUDA it runs in fp32 and its result stays fp32. */
+function layer(ctx: Context, op: NormOp, state: OpState, x: Tensor): Tensor {
+  const { tape, amp } = ctx;
+  if (amp === undefined) {
+    return layerNorm(tape, x, state.weight!.tensor, state.bias?.tensor ?? null, op.size);
+  }
+  const wide = cast(tape, x, F32);
+  const weight = cast(tape, state.weight!.tensor, F32);
+  const bias = state.bias ? cast(tape, state.bias.tensor, F32) : null;
+  const out = layerNorm(tape, wide, weight, bias, op.size);
+  tape.drop(wide);
+  tape.drop(weight);
+  if (bias) tape.drop(bias);
+  return out;
+}

@@ -1,0 +1,40 @@
+import type { Parameter, QuantisedWeight } from '../parameters.ts';
+import { add, cast, giveAs } from '../tape/primitives.ts';
+import { Tensor } from '../tape/tape.ts';
+import type { Context } from './context.ts';
+
+/**
+ * bitsandbytes' MatMul4Bit (autograd/_functions.py): the weight is dequantised into a temporary in the forward and again
+ * in the backward pass; neither input nor weight is kept. The bias is added by itself.
+ */
+export function quantisedLinear(
+  ctx: Context,
+  weight: QuantisedWeight,
+  bias: Parameter | undefined,
+  x: Tensor,
+  shape: { readonly inFeatures: number; readonly outFeatures: number },
+): Tensor {
+  const { tape } = ctx;
+  const dtype = weight.computeDtype;
+  const elements = (x.elements / shape.inFeatures) * shape.outFeatures;
+  const parent = x.node;
+  const node = parent
+    ? tape.node(elements, dtype, () => {
+        const dense = tape.alloc(weight.elements, dtype);
+        const toInput = tape.alloc(x.elements, dtype);
+        tape.release(dense);
+        giveAs(tape, x, toInput, x.elements, dtype);
+      })
+    : null;
+  const dense = tape.alloc(weight.elements, dtype);
+  const wide = x.dtype === dtype ? null : tape.alloc(x.elements, dtype);
+  const out = new Tensor(tape.alloc(elements, dtype), elements, dtype, node);
+  if (wide) tape.release(wide);
+  tape.release(dense);
+  if (!bias) return out;
+  const addend = cast(tape, bias.tensor, dtype);
+  const sum = add(tape, out, addend);
+  tape.drop(out);
+  tape.drop(addend);
+  return sum;
+}

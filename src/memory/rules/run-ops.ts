@@ -1,0 +1,121 @@
+import type { Op } from '../../model/index.ts';
+import { add, dropout, keepOutput, multiply, scale, split, viewHeads } from '../tape/primitives.ts';
+import type { Tensor } from '../tape/tape.ts';
+import { activate } from './activation.ts';
+import { attention } from './attention.ts';
+import { bind, type Context, done, type Frame, read } from './context.ts';
+import { embedding } from './embedding.ts';
+import { linear } from './linear.ts';
+import { moe } from './moe.ts';
+import { norm } from './norm.ts';
+import { rotary } from './rotary.ts';
+
+/** Runs the ops of one frame in order, each by its rule. */
+export function runOps(ctx: Context, ops: readonly Op[], frame: Frame): void {
+  for (const op of ops) runOp(ctx, op, frame);
+}
+
+function runOp(ctx: Context, op: Op, frame: Frame): void {
+  const { tape } = ctx;
+  switch (op.op) {
+    case 'linear':
+      unary(ctx, op, frame, (x) => linear(ctx, ctx.states.get(op)!.linear!, x, op));
+      break;
+    case 'norm':
+      unary(ctx, op, frame, (x) => norm(ctx, op, ctx.states.get(op) ?? {}, x));
+      break;
+    case 'activation':
+      unary(ctx, op, frame, (x) => activate(tape, op.fn, x));
+      break;
+    case 'heads':
+      unary(ctx, op, frame, (x) => viewHeads(tape, x));
+      break;
+    case 'assign':
+      bind(ctx, frame, op.output, tape.hold(read(frame, op.input)));
+      break;
+    case 'scale':
+      unary(ctx, op, frame, (x) => scale(tape, x));
+      break;
+    case 'dropout':
+      unary(ctx, op, frame, (x) => dropout(tape, x, op.p));
+      break;
+    case 'softcap':
+      unary(ctx, op, frame, (x) => softcap(ctx, x));
+      break;
+    case 'clamp': {
+      // In place: the unclamped values are kept for the gradient.
+      const x = read(frame, op.input);
+      bind(ctx, frame, op.input, keepOutput(tape, x));
+      break;
+    }
+    case 'add':
+    case 'multiply': {
+      const [a, b] = [read(frame, op.a), read(frame, op.b)];
+      const out = op.op === 'add' ? add(tape, a, b) : multiply(tape, a, b);
+      done(ctx, frame, op.a);
+      done(ctx, frame, op.b);
+      bind(ctx, frame, op.output, out);
+      break;
+    }
+    case 'split': {
+      const x = read(frame, op.input);
+      const features = op.outputs.reduce((total, part) => total + part.features, 0);
+      const rows = x.elements / features;
+      const parts = split(
+        tape,
+        x,
+        op.outputs.map((part) => part.features * rows),
+      );
+      op.outputs.forEach((part, index) => {
+        bind(ctx, frame, part.name, parts[index]!);
+      });
+      done(ctx, frame, op.input);
+      break;
+    }
+    case 'rotary':
+      rotary(ctx, op, frame);
+      break;
+    case 'attention':
+      attention(ctx, op, frame);
+      break;
+    case 'embedding':
+      bind(ctx, frame, op.output, embedding(ctx, op, ctx.states.get(op)!, ctx.hookedEmbedding));
+      break;
+    case 'moe':
+      unary(ctx, op, frame, (x) => moe(ctx, op, ctx.states.get(op)!.moe!, x));
+      break;
+    case 'call': {
+      const inner: Frame = new Map();
+      for (const [outer, name] of Object.entries(op.arguments)) inner.set(name, tape.hold(read(frame, outer)));
+      runOps(ctx, op.ops, inner);
+      for (const [name, outer] of Object.entries(op.results)) {
+        const value = inner.get(name);
+        if (!value) continue;
+        bind(ctx, frame, outer, tape.hold(value));
+      }
+      for (const value of inner.values()) tape.drop(value);
+    }
+  }
+}
+
+function unary(
+  ctx: Context,
+  op: { readonly input: string; readonly output: string },
+  frame: Frame,
+  rule: (x: Tensor) => Tensor,
+): void {
+  const out = rule(read(frame, op.input));
+  done(ctx, frame, op.input);
+  bind(ctx, frame, op.output, out);
+}
+
+/** `tanh(x / cap) * cap`, each bound to the same name. */
+export function softcap(ctx: Context, x: Tensor): Tensor {
+  const { tape } = ctx;
+  const divided = scale(tape, x);
+  const bent = keepOutput(tape, divided);
+  tape.drop(divided);
+  const out = scale(tape, bent);
+  tape.drop(bent);
+  return out;
+}

@@ -1,0 +1,233 @@
+import { TERM_NAMES, type TermName } from '../estimate.ts';
+
+/** Number formats as small integers: this is the inner loop of the estimator. */
+export const F32 = 0;
+export const BF16 = 1;
+export const F16 = 2;
+export type Dtype = typeof F32 | typeof BF16 | typeof F16;
+export const widthOf = (dtype: Dtype): number => (dtype === F32 ? 4 : 2);
+/** Type promotion of two floating-point tensors. */
+export const promote = (a: Dtype, b: Dtype): Dtype => (a === b ? a : F32);
+
+/** Index of a term in a vector of owners. */
+export const owner = (name: TermName): number => TERM_NAMES.indexOf(name);
+export const OWNERS: number = TERM_NAMES.length;
+const GRADIENTS = owner('gradients');
+
+/** The CUDA caching allocator hands out multiples of 512 bytes. */
+export const roundUp = (bytes: number): number => Math.ceil(bytes / 512) * 512;
+
+/** One storage: freed when the last name, saved reference or gradient slot lets go. */
+export class Buffer {
+  refs = 1;
+  /** Heads before tokens in memory: viewing it as (batch, tokens, heads × dim) needs a copy. */
+  headMajor = false;
+
+  constructor(
+    readonly bytes: number,
+    readonly owner: number,
+  ) {}
+}
+
+/** A view of a buffer with what autograd knows of it; `node` is set when it needs a gradient. */
+export class Tensor {
+  constructor(
+    readonly buffer: Buffer,
+    readonly elements: number,
+    readonly dtype: Dtype,
+    readonly node: Node | null,
+  ) {}
+}
+
+/** A parameter's gradient and how often a pass still adds to it. */
+export interface Leaf {
+  /** Uses in one pass: 2 for a tied embedding. */
+  uses: number;
+  arrived: number;
+  pending: Buffer | null;
+}
+
+/** One autograd function. Its backward takes the gradient of its output and gives gradients to its inputs. */
+export class Node {
+  grad: Buffer | null = null;
+  saved: Buffer[] | null = null;
+  leaf: Leaf | null = null;
+
+  constructor(
+    readonly elements: number,
+    readonly dtype: Dtype,
+    readonly backward: ((grad: Buffer) => void) | null,
+  ) {}
+}
+
+/** What one stretch of the step did to memory, relative to its start, by owner. */
+export interface Segment {
+  /** Highest sum over the start. */
+  readonly peak: number;
+  readonly peakOwners: Float64Array;
+  /** What it left behind (negative: freed). */
+  readonly endOwners: Float64Array;
+}
+
+/**
+ * Follows the memory of PyTorch's eager mode: tensors live as long as something refers to them, nodes keep what their
+ * backward needs, the engine runs nodes in the reverse order of their creation.
+ */
+export class Tape {
+  /** Owner of what is allocated now. */
+  owner = 0;
+  /** Forward of a checkpointed block: nodes are not kept, saves only counted. */
+  discarding = false;
+  /** Saves seen in the block that is being recorded. */
+  saves = 0;
+  /** Non-reentrant recomputation ends at this save; later allocations do not happen. */
+  stopAt = Number.POSITIVE_INFINITY;
+  /** Gradients of earlier micro batches exist: new ones are added in place and freed. */
+  gradientsExist = false;
+  nodes: Node[] = [];
+  private live = new Float64Array(OWNERS);
+  private total = 0;
+  private peak = 0;
+  private peakOwners = new Float64Array(OWNERS);
+
+  begin(): void {
+    this.live = new Float64Array(OWNERS);
+    this.peakOwners = new Float64Array(OWNERS);
+    this.total = 0;
+    this.peak = 0;
+  }
+
+  end(): Segment {
+    return { peak: this.peak, peakOwners: this.peakOwners, endOwners: this.live };
+  }
+
+  private add(bytes: number, to: number): void {
+    this.live[to]! += bytes;
+    this.total += bytes;
+    if (this.total > this.peak) {
+      this.peak = this.total;
+      this.peakOwners.set(this.live);
+    }
+  }
+
+  bytes(bytes: number, to = this.owner): Buffer {
+    const size = this.saves >= this.stopAt ? 0 : roundUp(bytes);
+    this.add(size, to);
+    return new Buffer(size, to);
+  }
+
+  alloc(elements: number, dtype: Dtype): Buffer {
+    return this.bytes(elements * widthOf(dtype));
+  }
+
+  /** Same layout as `like`. */
+  allocLike(elements: number, dtype: Dtype, like: Buffer): Buffer {
+    const buffer = this.alloc(elements, dtype);
+    buffer.headMajor = like.headMajor;
+    return buffer;
+  }
+
+  release(buffer: Buffer): void {
+    buffer.refs -= 1;
+    if (buffer.refs === 0) {
+      this.live[buffer.owner]! -= buffer.bytes;
+      this.total -= buffer.bytes;
+    }
+  }
+
+  /** Lets go of a name. */
+  drop(tensor: Tensor): void {
+    this.release(tensor.buffer);
+  }
+
+  /** One more name for the same tensor. */
+  hold(tensor: Tensor): Tensor {
+    tensor.buffer.refs += 1;
+    return tensor;
+  }
+
+  /** A node that will run in the backward pass; null when none of the inputs needs a gradient. */
+  node(elements: number, dtype: Dtype, backward: (grad: Buffer) => void): Node {
+    const node = new Node(elements, dtype, backward);
+    if (!this.discarding) this.nodes.push(node);
+    return node;
+  }
+
+  /** Records into a list that is thrown away: a graph that ends with the call it was made in. */
+  noGradStart(): Node[] {
+    const outer = this.nodes;
+    this.nodes = [];
+    return outer;
+  }
+
+  noGradEnd(outer: Node[]): void {
+    for (const node of this.nodes) {
+      if (node.saved) for (const buffer of node.saved) this.release(buffer);
+    }
+    this.nodes = outer;
+  }
+
+  /** Keeps a buffer for the backward pass of `node`; null: something without memory of its own (a parameter, a number). */
+  save(node: Node, buffer: Buffer | null): void {
+    this.saves += 1;
+    if (this.discarding || buffer === null) return;
+    buffer.refs += 1;
+    if (node.saved) node.saved.push(buffer);
+    else node.saved = [buffer];
+  }
+
+  /** Hands a gradient to a node; ownership goes with it. A second one is added into a third, as the engine does. */
+  give(node: Node, grad: Buffer): void {
+    if (node.leaf) {
+      this.accumulate(node, node.leaf, grad);
+    } else if (node.grad === null) {
+      node.grad = grad;
+    } else {
+      node.grad = this.sum(node, node.grad, grad);
+    }
+  }
+
+  private sum(node: Node, first: Buffer, second: Buffer): Buffer {
+    const result = this.alloc(node.elements, node.dtype);
+    result.headMajor = first.headMajor;
+    this.release(first);
+    this.release(second);
+    return result;
+  }
+
+  private accumulate(node: Node, leaf: Leaf, grad: Buffer): void {
+    leaf.arrived += 1;
+    const sum = leaf.pending ? this.sum(node, leaf.pending, grad) : grad;
+    leaf.pending = null;
+    if (leaf.arrived < leaf.uses) {
+      leaf.pending = sum;
+      return;
+    }
+    leaf.arrived = 0;
+    if (this.gradientsExist) {
+      this.release(sum);
+    } else {
+      // AccumulateGrad takes the buffer over: it stays until the optimizer has run.
+      this.live[sum.owner]! -= sum.bytes;
+      this.live[GRADIENTS]! += sum.bytes;
+    }
+  }
+
+  /** Runs and frees `nodes` (default: all recorded) in reverse order. */
+  backward(nodes: Node[] = this.nodes): void {
+    for (let i = nodes.length - 1; i >= 0; i -= 1) {
+      const node = nodes[i]!;
+      const grad = node.grad;
+      if (grad !== null) {
+        node.grad = null;
+        node.backward!(grad);
+        this.release(grad);
+      }
+      if (node.saved) {
+        for (const buffer of node.saved) this.release(buffer);
+        node.saved = null;
+      }
+    }
+    nodes.length = 0;
+  }
+}

@@ -1,0 +1,237 @@
+import type { ModelDescription } from '../../model/index.ts';
+import type { LossImpl } from '../../spec/index.ts';
+import type { ParameterPlan } from '../parameters.ts';
+import type { Context } from '../rules/context.ts';
+import { linear } from '../rules/linear.ts';
+import { softcap } from '../rules/run-ops.ts';
+import { cast, keepOutput, scale, slice } from '../tape/primitives.ts';
+import { F32, type Node, type Tape, Tensor } from '../tape/tape.ts';
+
+/** Rows the chunked loss projects at a time (TRL `_CHUNKED_LM_HEAD_CHUNK_SIZE`). */
+export const CHUNK_ROWS = 256;
+
+/** The loss's root: its backward starts everything. */
+export type LossRoot = Node;
+
+/** Head and loss on the last hidden states; takes over `hidden`. Returns the node that the backward pass starts from. */
+export function headAndLoss(
+  ctx: Context,
+  description: ModelDescription,
+  plan: ParameterPlan,
+  hidden: Tensor,
+  impl: LossImpl,
+): LossRoot | null {
+  switch (impl) {
+    case 'full':
+      return fullLoss(ctx, description, plan, hidden);
+    case 'chunked':
+      return chunkedLoss(ctx, description, plan, hidden);
+    case 'fused':
+      return fusedLoss(ctx, description, plan, hidden);
+  }
+}
+
+/** transformers' ForCausalLMLoss: logits of every token, an fp32 copy, its log-softmax. */
+function fullLoss(ctx: Context, description: ModelDescription, plan: ParameterPlan, hidden: Tensor): LossRoot | null {
+  const { tape } = ctx;
+  const logits = logitsOf(ctx, description, plan, hidden);
+  const wide = cast(tape, logits, F32);
+  const { root, kept } = crossEntropy(tape, wide);
+  tape.drop(kept);
+  tape.drop(wide);
+  tape.drop(logits);
+  tape.drop(hidden);
+  return root;
+}
+
+export function logitsOf(ctx: Context, description: ModelDescription, plan: ParameterPlan, hidden: Tensor): Tensor {
+  const { tape } = ctx;
+  let logits = linear(ctx, plan.head, hidden, {
+    inFeatures: description.hiddenSize,
+    outFeatures: description.vocabSize,
+    form: 'linear',
+  });
+  if (description.head.scaled) {
+    const scaled = scale(tape, logits);
+    tape.drop(logits);
+    logits = scaled;
+  }
+  if (description.head.softcap) {
+    const capped = softcap(ctx, logits);
+    tape.drop(logits);
+    logits = capped;
+  }
+  return logits;
+}
+
+/** log_softmax keeps its result; nll_loss makes a gradient of the same size. */
+function crossEntropy(tape: Tape, wide: Tensor): { root: LossRoot | null; kept: Tensor } {
+  const kept = keepOutput(tape, wide);
+  const target = kept.node;
+  if (!target) return { root: null, kept };
+  const root = tape.node(1, F32, () => tape.give(target, tape.alloc(wide.elements, F32)));
+  tape.save(root, kept.buffer);
+  return { root, kept };
+}
+
+/**
+ * TRL's chunked_nll: the hidden states without the last token, sorted by validity, then checkpointed blocks of 256 rows.
+ * Three blocks stand for all: the first adds to nothing, the others to the sum so far.
+ */
+function chunkedLoss(
+  ctx: Context,
+  description: ModelDescription,
+  plan: ParameterPlan,
+  hidden: Tensor,
+): LossRoot | null {
+  const { tape, batch, tokens } = ctx;
+  const rows = batch * Math.max(1, tokens - 1);
+  const shifted = slice(tape, hidden, rows * description.hiddenSize);
+  const flat = batch > 1 ? copyOf(tape, shifted) : tape.hold(shifted);
+  const sorted = gatherRows(tape, flat, rows);
+  for (const tensor of [flat, shifted, hidden]) tape.drop(tensor);
+  const chunk = Math.min(CHUNK_ROWS, rows);
+  const chunks = Math.min(3, Math.ceil(rows / CHUNK_ROWS));
+  const leaf = plan.head.weight?.tensor.node?.leaf;
+  if (leaf) leaf.uses += chunks - 1;
+  const bodies: (() => Tensor)[] = [];
+  const roots: Node[] = [];
+  const outer = tape.nodes;
+  for (let i = 0; i < chunks; i += 1) {
+    const part = slice(tape, sorted, chunk * description.hiddenSize);
+    const body = (): Tensor => chunkBody(ctx, description, plan, part);
+    // Forward: everything of the block ends with it.
+    tape.discarding = true;
+    tape.saves = 0;
+    tape.drop(body());
+    const saves = tape.saves;
+    tape.discarding = false;
+    bodies.push(body);
+    if (part.node || plan.head.weight?.tensor.node) {
+      roots.push(
+        tape.node(1, F32, () => {
+          const previous = tape.nodes;
+          const { owner } = tape;
+          tape.nodes = [];
+          tape.saves = 0;
+          tape.stopAt = saves;
+          const again = body();
+          tape.stopAt = Number.POSITIVE_INFINITY;
+          const last = again.node;
+          tape.drop(again);
+          if (last) last.grad = tape.bytes(0);
+          tape.backward();
+          tape.nodes = previous;
+          tape.owner = owner;
+        }),
+      );
+    }
+    tape.release(part.buffer);
+  }
+  tape.nodes = outer;
+  const kept = sorted.buffer;
+  if (roots.length === 0) {
+    tape.drop(sorted);
+    return null;
+  }
+  // The blocks' inputs are views of the sorted states: kept until the first block has run backward.
+  tape.save(roots[0]!, kept);
+  tape.drop(sorted);
+  return tape.node(1, F32, () => {
+    for (const root of roots) root.grad = tape.bytes(0);
+  });
+}
+
+/** `_chunk`: product, fp32 copy, log-softmax, and the entropy that is only logged. */
+function chunkBody(ctx: Context, description: ModelDescription, plan: ParameterPlan, part: Tensor): Tensor {
+  const { tape } = ctx;
+  const logits = linear(ctx, { ...plan.head, adapter: undefined }, part, {
+    inFeatures: description.hiddenSize,
+    outFeatures: description.vocabSize,
+    form: 'linear',
+  });
+  let wide = cast(tape, logits, F32);
+  tape.drop(logits);
+  if (description.head.scaled) {
+    const scaled = scale(tape, wide);
+    tape.drop(wide);
+    wide = scaled;
+  }
+  if (description.head.softcap) {
+    const capped = softcap(ctx, wide);
+    tape.drop(wide);
+    wide = capped;
+  }
+  const { root, kept } = crossEntropy(tape, wide);
+  const exponent = keepOutput(tape, new Tensor(kept.buffer, kept.elements, F32, null));
+  const entropy = keepOutput(tape, new Tensor(kept.buffer, kept.elements, F32, null));
+  tape.drop(exponent);
+  tape.drop(entropy);
+  tape.drop(kept);
+  tape.drop(wide);
+  return new Tensor(tape.bytes(4), 1, F32, root);
+}
+
+function copyOf(tape: Tape, x: Tensor): Tensor {
+  const parent = x.node;
+  const node = parent
+    ? tape.node(x.elements, x.dtype, (grad) => {
+        grad.refs += 1;
+        tape.give(parent, grad);
+      })
+    : null;
+  return new Tensor(tape.alloc(x.elements, x.dtype), x.elements, x.dtype, node);
+}
+
+/** `h[order]`. */
+function gatherRows(tape: Tape, x: Tensor, rows: number): Tensor {
+  const parent = x.node;
+  const order = tape.bytes(rows * 8);
+  const node = parent ? tape.node(x.elements, x.dtype, () => tape.give(parent, tape.alloc(x.elements, x.dtype))) : null;
+  if (node) tape.save(node, order);
+  tape.release(order);
+  return new Tensor(tape.alloc(x.elements, x.dtype), x.elements, x.dtype, node);
+}
+
+/**
+ * Liger's fused linear cross-entropy: gradients are computed in the forward pass, block by block; what stays is the
+ * gradient of the hidden states and of a trained head. Source: liger_kernel ops/fused_linear_cross_entropy.py.
+ */
+function fusedLoss(ctx: Context, description: ModelDescription, plan: ParameterPlan, hidden: Tensor): LossRoot | null {
+  const { tape, amp } = ctx;
+  const { hiddenSize, vocabSize } = description;
+  const rows = hidden.elements / hiddenSize;
+  const dtype = amp ?? hidden.dtype;
+  const input = cast(tape, hidden, dtype);
+  const parts = Math.ceil(vocabSize / hiddenSize);
+  const chunk = Math.min(rows, 2 ** Math.ceil(Math.log2(Math.max(1, Math.ceil(rows / parts)))));
+  const leaf = plan.head.weight!.tensor.node;
+  const toInput = tape.alloc(input.elements, dtype);
+  const toWeight = leaf ? tape.alloc(plan.head.weight!.elements, plan.head.weight!.dtype) : null;
+  const logits = tape.alloc(chunk * vocabSize, dtype);
+  const update = leaf ? tape.alloc(plan.head.weight!.elements, dtype) : null;
+  if (update) tape.release(update);
+  tape.release(logits);
+  const node =
+    input.node || leaf
+      ? tape.node(1, F32, () => {
+          if (toWeight) {
+            toWeight.refs += 1;
+            tape.give(leaf!, toWeight);
+          }
+          if (input.node) {
+            toInput.refs += 1;
+            tape.give(input.node, toInput);
+          }
+        })
+      : null;
+  if (node) {
+    tape.save(node, toInput);
+    if (toWeight) tape.save(node, toWeight);
+  }
+  tape.release(toInput);
+  if (toWeight) tape.release(toWeight);
+  tape.drop(input);
+  tape.drop(hidden);
+  return node;
+}

@@ -1,0 +1,12 @@
+import type { ConfigReader } from '../config-reader.ts';
+import type { ModelDescription } from '../ops.ts';
+
+/** One family of models: how its config.json becomes a description of the forward pass. */
+export interface Architecture {
+  /** `model_type` values it answers to. */
+  readonly modelTypes: readonly string[];
+  /** Where the forward pass was read. */
+  readonly source: string;
+  /** Problems go to the reader; with any of them the result is not used. */
+  readonly describe: (config: ConfigReader, modelType: string) => ModelDescription;
+}

@@ -1,0 +1,216 @@
+import type { Activation, AttentionOp, CallOp, LinearOp, MoeOp, NormForm, NormOp, Op, PeftDefaults } from '../ops.ts';
+
+/** Builders that more than one architecture uses. */
+
+export const linear = (
+  name: string,
+  input: string,
+  output: string,
+  inFeatures: number,
+  outFeatures: number,
+  bias = false,
+  form: LinearOp['form'] = 'linear',
+): LinearOp => ({ op: 'linear', name, input, output, inFeatures, outFeatures, bias, form });
+
+export const norm = (
+  name: string,
+  input: string,
+  output: string,
+  size: number,
+  form: NormForm = 'rms',
+  bias = form === 'layer',
+): NormOp => ({ op: 'norm', name, input, output, size, form, bias });
+
+export const add = (a: string, b: string, output: string): Op => ({ op: 'add', a, b, output });
+export const multiply = (a: string, b: string, output: string): Op => ({ op: 'multiply', a, b, output });
+export const heads = (input: string, output: string): Op => ({ op: 'heads', input, output });
+export const activation = (fn: Activation, input: string, output: string): Op => ({
+  op: 'activation',
+  fn,
+  input,
+  output,
+});
+export const dropout = (p: number, input: string, output: string): Op => ({ op: 'dropout', p, input, output });
+export const call = (
+  name: string,
+  args: Readonly<Record<string, string>>,
+  results: Readonly<Record<string, string>>,
+  ops: readonly Op[],
+): CallOp => ({ op: 'call', name, arguments: args, results, ops });
+
+export interface AttentionShape {
+  readonly hiddenSize: number;
+  readonly heads: number;
+  readonly kvHeads: number;
+  readonly headDim: number;
+  readonly dropout: number;
+  readonly softcap?: boolean;
+  readonly eagerSoftmax?: AttentionOp['eagerSoftmax'];
+  readonly window?: number | undefined;
+}
+
+export const attention = (shape: AttentionShape, output = 'attn_output'): AttentionOp => ({
+  op: 'attention',
+  q: 'query_states',
+  k: 'key_states',
+  v: 'value_states',
+  output,
+  heads: shape.heads,
+  kvHeads: shape.kvHeads,
+  headDim: shape.headDim,
+  dropout: shape.dropout,
+  softcap: shape.softcap ?? false,
+  eagerSoftmax: shape.eagerSoftmax ?? 'upcast',
+  window: shape.window,
+});
+
+export const rotary = (shape: AttentionShape, rotaryDim = shape.headDim): Op => ({
+  op: 'rotary',
+  q: 'query_states',
+  k: 'key_states',
+  qHeads: shape.heads,
+  kHeads: shape.kvHeads,
+  headDim: shape.headDim,
+  rotaryDim,
+});
+
+export interface SelfAttentionOptions {
+  readonly qkvBias?: boolean;
+  readonly outputBias?: boolean;
+  readonly outputName?: string;
+  readonly rotaryDim?: number;
+  readonly rotary?: boolean;
+  /** Norm over each head of q and k. */
+  readonly headNorm?: NormForm;
+  /** Gemma 3 norms q and k after all three projections, Qwen 3 each right after its own. */
+  readonly headNormAfterHeads?: boolean;
+  /** Norm over the whole projection, before the heads are told apart (OLMo 2, OLMoE). */
+  readonly projectionNorm?: NormForm;
+  readonly clamp?: boolean;
+  /** p of a dropout on the block's result. */
+  readonly outputDropout?: number;
+}
+
+/** `self_attn` of the Llama line: separate q, k, v projections, rotary embedding, attention, output projection. */
+export function selfAttention(shape: AttentionShape, options: SelfAttentionOptions = {}, name = 'self_attn'): CallOp {
+  const { hiddenSize, heads: count, kvHeads, headDim } = shape;
+  const early: Op[] = [];
+  const late: Op[] = [];
+  for (const [proj, state, features, normName] of [
+    ['q_proj', 'query_states', count * headDim, 'q_norm'],
+    ['k_proj', 'key_states', kvHeads * headDim, 'k_norm'],
+    ['v_proj', 'value_states', kvHeads * headDim, undefined],
+  ] as const) {
+    const project = (output: string): Op =>
+      linear(proj, 'hidden_states', output, hiddenSize, features, options.qkvBias ?? false);
+    const whole = normName && options.projectionNorm;
+    const perHead = normName && options.headNorm;
+    if (whole) early.push(project(`$${state}`), norm(normName, `$${state}`, state, features, options.projectionNorm));
+    else if (perHead && !options.headNormAfterHeads) {
+      early.push(project(`$${state}`), norm(normName, `$${state}`, state, headDim, options.headNorm));
+    } else early.push(project(state));
+    // OLMo views all three as heads only after norms and clamping; the others each right after its projection.
+    (options.projectionNorm || options.clamp ? late : early).push(heads(state, state));
+    if (perHead && options.headNormAfterHeads) late.push(norm(normName, state, state, headDim, options.headNorm));
+  }
+  const clamps: Op[] = options.clamp
+    ? ['query_states', 'key_states', 'value_states'].map((input) => ({ op: 'clamp', input }))
+    : [];
+  return call(name, { hidden_states: 'hidden_states' }, { attn_output: 'hidden_states', attn_weights: '_' }, [
+    ...early,
+    ...clamps,
+    ...late,
+    ...(options.rotary === false ? [] : [rotary(shape, options.rotaryDim)]),
+    attention(shape),
+    linear(
+      options.outputName ?? 'o_proj',
+      'attn_output',
+      'attn_output',
+      count * headDim,
+      hiddenSize,
+      options.outputBias ?? false,
+    ),
+    ...(options.outputDropout ? [dropout(options.outputDropout, 'attn_output', 'attn_output')] : []),
+  ]);
+}
+
+/** `down_proj(act(gate_proj(x)) * up_proj(x))`. */
+export const gatedMlp = (
+  hiddenSize: number,
+  intermediateSize: number,
+  fn: Activation,
+  bias = false,
+  name = 'mlp',
+): CallOp =>
+  call(name, { hidden_states: 'x' }, { down_proj: 'hidden_states' }, [
+    linear('gate_proj', 'x', '$gate', hiddenSize, intermediateSize, bias),
+    activation(fn, '$gate', '$activated'),
+    linear('up_proj', 'x', '$up', hiddenSize, intermediateSize, bias),
+    multiply('$activated', '$up', '$product'),
+    linear('down_proj', '$product', 'down_proj', intermediateSize, hiddenSize, bias),
+  ]);
+
+/** Two linear layers with an activation between them. */
+export const plainMlp = (
+  names: readonly [string, string],
+  hiddenSize: number,
+  intermediateSize: number,
+  fn: Activation,
+  options: {
+    readonly bias: boolean;
+    readonly form?: LinearOp['form'];
+    readonly dropout?: number;
+    readonly name?: string;
+  },
+): CallOp =>
+  call(options.name ?? 'mlp', { hidden_states: 'hidden_states' }, { hidden_states: 'hidden_states' }, [
+    linear(names[0], 'hidden_states', 'hidden_states', hiddenSize, intermediateSize, options.bias, options.form),
+    activation(fn, 'hidden_states', 'hidden_states'),
+    linear(names[1], 'hidden_states', 'hidden_states', intermediateSize, hiddenSize, options.bias, options.form),
+    ...(options.dropout ? [dropout(options.dropout, 'hidden_states', 'hidden_states')] : []),
+  ]);
+
+export const moe = (shape: Omit<MoeOp, 'op' | 'input' | 'output' | 'name'> & { readonly name: string }): MoeOp => ({
+  op: 'moe',
+  input: 'hidden_states',
+  output: 'hidden_states',
+  ...shape,
+});
+
+const hold: Op = { op: 'assign', input: 'hidden_states', output: 'residual' };
+
+/** Residual stream of the Llama line: norm, block, add; twice. `after` norms stand between block and add (Gemma 2). */
+export const preNormLayer = (
+  first: { readonly norm: NormOp; readonly block: Op; readonly after?: readonly Op[] },
+  second: { readonly norm: NormOp; readonly block: Op; readonly after?: readonly Op[] },
+): readonly Op[] => [
+  hold,
+  first.norm,
+  first.block,
+  ...(first.after ?? []),
+  add('residual', 'hidden_states', 'hidden_states'),
+  hold,
+  second.norm,
+  second.block,
+  ...(second.after ?? []),
+  add('residual', 'hidden_states', 'hidden_states'),
+];
+
+export const hiddenNorm = (name: string, size: number, form: NormForm = 'rms', bias?: boolean): NormOp =>
+  norm(name, 'hidden_states', 'hidden_states', size, form, bias);
+
+/** `inputs_embeds` keeps its name until the model's forward ends; the layers run on `hidden_states`. */
+export const embedTokens = (name: string, rows: number, size: number): readonly Op[] => [
+  { op: 'embedding', name, rows, size, by: 'tokens', output: 'inputs_embeds' },
+  { op: 'assign', input: 'inputs_embeds', output: 'hidden_states' },
+];
+
+export const noPeftDefaults: PeftDefaults = { lora: undefined, ia3: undefined, ia3Feedforward: undefined };
+export const peftDefaults = (
+  lora: readonly string[],
+  ia3?: readonly string[],
+  ia3Feedforward?: readonly string[],
+): PeftDefaults => ({ lora, ia3, ia3Feedforward });
+
+/** Inverse frequencies, fp32, kept twice (`inv_freq`, `original_inv_freq`), for `tables` rotary modules. */
+export const rotaryBufferBytes = (dim: number, tables = 1): number => (dim / 2) * 4 * 2 * tables;

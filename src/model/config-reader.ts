@@ -1,0 +1,115 @@
+import { type Diagnostic, error } from '../core/index.ts';
+import { ACTIVATIONS, type Activation } from './ops.ts';
+
+/** Reads keys of a config.json and collects what is wrong with them; every getter takes transformers' default for an absent key. */
+export class ConfigReader {
+  readonly problems: Diagnostic[] = [];
+
+  constructor(private readonly config: Readonly<Record<string, unknown>>) {}
+
+  /** The first of `keys` that is present and not null. */
+  private find(keys: readonly string[]): [string, unknown] | undefined {
+    for (const key of keys) {
+      const value = this.config[key];
+      if (value !== undefined && value !== null) return [key, value];
+    }
+    return undefined;
+  }
+
+  private wrong(key: string, value: unknown, wanted: string): void {
+    this.problems.push(
+      error('bad-model-config', `${key} of the model config must be ${wanted}, not ${JSON.stringify(value)}`, {
+        help: `correct ${key} in config.json`,
+      }),
+    );
+  }
+
+  has(...keys: string[]): boolean {
+    return this.find(keys) !== undefined;
+  }
+
+  raw(key: string): unknown {
+    return this.config[key];
+  }
+
+  /** A positive integer; `fallback` when absent or null. */
+  count(keys: string | readonly string[], fallback: number): number {
+    const found = this.find(typeof keys === 'string' ? [keys] : keys);
+    if (!found) return fallback;
+    const [key, value] = found;
+    if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) return value;
+    this.wrong(key, value, 'a positive integer');
+    return fallback;
+  }
+
+  number(key: string, fallback: number): number {
+    const value = this.config[key];
+    if (value === undefined || value === null) return fallback;
+    if (typeof value === 'number' && Number.isFinite(value)) return value;
+    this.wrong(key, value, 'a number');
+    return fallback;
+  }
+
+  flag(key: string, fallback: boolean): boolean {
+    const value = this.config[key];
+    if (value === undefined || value === null) return fallback;
+    if (typeof value === 'boolean') return value;
+    this.wrong(key, value, 'true or false');
+    return fallback;
+  }
+
+  activation(keys: string | readonly string[], fallback: Activation): Activation {
+    const found = this.find(typeof keys === 'string' ? [keys] : keys);
+    if (!found) return fallback;
+    const [key, value] = found;
+    const name = value === 'swish' ? 'silu' : value === 'gelu_tanh' ? 'gelu_pytorch_tanh' : value;
+    const known = ACTIVATIONS.find((activation) => activation === name);
+    if (known) return known;
+    this.wrong(key, value, `one of ${ACTIVATIONS.join(', ')}`);
+    return fallback;
+  }
+
+  /** One entry per layer; undefined when absent. A list of another length or with other names is a problem. */
+  layerNames(key: string, layers: number, allowed: readonly string[]): readonly string[] | undefined {
+    const value = this.config[key];
+    if (value === undefined || value === null) return undefined;
+    if (
+      Array.isArray(value) &&
+      value.length === layers &&
+      value.every((entry) => typeof entry === 'string' && allowed.includes(entry))
+    ) {
+      return value as string[];
+    }
+    this.wrong(key, value, `a list of ${layers} entries from ${allowed.join(', ')}`);
+    return undefined;
+  }
+
+  /** `a` must be a multiple of `b`. */
+  divisible(a: number, aKey: string, b: number, bKey: string): void {
+    if (a % b !== 0) {
+      this.problems.push(
+        error('bad-model-config', `${aKey} (${a}) of the model config is not a multiple of ${bKey} (${b})`),
+      );
+    }
+  }
+
+  /** What this version of snug does not describe: an error, no guess. */
+  refuse(message: string): void {
+    this.problems.push(error('unsupported-model-config', message));
+  }
+
+  /** Share of a head's features that turn: `rope_parameters.partial_rotary_factor`, or the older top-level keys. */
+  rotaryFactor(legacyKeys: readonly string[], fallback: number): number {
+    for (const holder of ['rope_parameters', 'rope_scaling']) {
+      const value = this.config[holder];
+      if (value && typeof value === 'object') {
+        const factor = (value as Record<string, unknown>).partial_rotary_factor;
+        if (typeof factor === 'number') return factor;
+      }
+    }
+    for (const key of legacyKeys) {
+      if (this.config[key] !== undefined && this.config[key] !== null) return this.number(key, fallback);
+    }
+    return fallback;
+  }
+}

@@ -1,0 +1,262 @@
+/**
+ * The vocabulary in which an architecture is written down: the ops of one forward pass in the order the Python code runs
+ * them, with the Python names of the values they read and bind. Data only: what an op keeps, allocates and frees is the
+ * business of the memory room.
+ *
+ * Values follow Python's rules: binding a name lets go of what it held, a call's own names end with the call, and a name
+ * that begins with `$` is a value on the expression stack: it ends with the op that reads it.
+ */
+export type Op =
+  | EmbeddingOp
+  | AssignOp
+  | LinearOp
+  | NormOp
+  | HeadsOp
+  | RotaryOp
+  | AttentionOp
+  | SplitOp
+  | ActivationOp
+  | BinaryOp
+  | ScaleOp
+  | SoftcapOp
+  | DropoutOp
+  | ClampOp
+  | CallOp
+  | MoeOp;
+
+/** Table lookup by token id or by position. */
+export interface EmbeddingOp {
+  readonly op: 'embedding';
+  readonly name: string;
+  readonly rows: number;
+  readonly size: number;
+  /** `tokens`: one vector a token; `positions`: one a position, shared by the rows of the batch. */
+  readonly by: 'tokens' | 'positions';
+  readonly output: string;
+}
+
+export interface LinearOp {
+  readonly op: 'linear';
+  readonly name: string;
+  readonly inFeatures: number;
+  readonly outFeatures: number;
+  readonly bias: boolean;
+  /** `linear`: nn.Linear; `conv1d`: transformers' Conv1D (addmm); `matmul`: `x @ weight.T`, then a separate bias add. */
+  readonly form: 'linear' | 'conv1d' | 'matmul';
+  readonly input: string;
+  readonly output: string;
+}
+
+/**
+ * `rms`: fp32 inside, cast back, times weight (Llama). `rms_weight_inside`: weight applied before the cast (OLMo 2).
+ * `rms_offset`: times (1 + weight) in fp32 (Gemma). `layer`: nn.LayerNorm. `layer_fp32`: F.layer_norm of an fp32 copy
+ * without weights (OLMo).
+ */
+export type NormForm = 'rms' | 'rms_weight_inside' | 'rms_offset' | 'layer' | 'layer_fp32';
+
+export interface NormOp {
+  readonly op: 'norm';
+  readonly name: string;
+  /** Elements normalised together. */
+  readonly size: number;
+  readonly form: NormForm;
+  readonly bias: boolean;
+  readonly input: string;
+  readonly output: string;
+}
+
+/** `view(B, S, heads, head_dim).transpose(1, 2)`: no memory, but a copy in the backward pass where the layout changed. */
+export interface HeadsOp {
+  readonly op: 'heads';
+  readonly input: string;
+  readonly output: string;
+  /** The projection is one interleaved tensor: the view of a slice must be copied. */
+  readonly copy?: boolean;
+}
+
+/** Rotary embedding of q and k (`rotate_half` form); the names are bound again. */
+export interface RotaryOp {
+  readonly op: 'rotary';
+  readonly q: string;
+  readonly k: string;
+  readonly qHeads: number;
+  readonly kHeads: number;
+  readonly headDim: number;
+  /** Features of a head that turn; the others are concatenated unchanged. */
+  readonly rotaryDim: number;
+}
+
+/** `upcast`: softmax in fp32, cast back (Llama and most). `plain`: softmax in the compute dtype (GPT-2, Falcon). */
+export type EagerSoftmax = 'upcast' | 'plain';
+
+export interface AttentionOp {
+  readonly op: 'attention';
+  readonly q: string;
+  readonly k: string;
+  readonly v: string;
+  readonly output: string;
+  readonly heads: number;
+  readonly kvHeads: number;
+  readonly headDim: number;
+  readonly dropout: number;
+  /** Cap on the scores, eager only. */
+  readonly softcap: boolean;
+  readonly eagerSoftmax: EagerSoftmax;
+  /** Sliding window in tokens; undefined: all tokens. */
+  readonly window: number | undefined;
+}
+
+/** Consecutive slices of the last dimension. `chunk`: one op, gradients concatenated; `slices`: one slice each, gradients padded and added. */
+export interface SplitOp {
+  readonly op: 'split';
+  readonly form: 'chunk' | 'slices';
+  readonly input: string;
+  readonly outputs: readonly { readonly name: string; readonly features: number }[];
+}
+
+/** Names of transformers' ACT2FN that the memory room has a rule for. */
+export const ACTIVATIONS = [
+  'silu',
+  'gelu',
+  'gelu_pytorch_tanh',
+  'gelu_new',
+  'gelu_fast',
+  'quick_gelu',
+  'relu',
+  'relu2',
+  'tanh',
+  'sigmoid',
+] as const;
+export type Activation = (typeof ACTIVATIONS)[number];
+
+export interface ActivationOp {
+  readonly op: 'activation';
+  readonly fn: Activation;
+  readonly input: string;
+  readonly output: string;
+}
+
+export interface BinaryOp {
+  readonly op: 'add' | 'multiply';
+  readonly a: string;
+  readonly b: string;
+  readonly output: string;
+}
+
+/** `output = input`: one more name for the same value. */
+export interface AssignOp {
+  readonly op: 'assign';
+  readonly input: string;
+  readonly output: string;
+}
+
+/** Times or divided by a number. */
+export interface ScaleOp {
+  readonly op: 'scale';
+  readonly input: string;
+  readonly output: string;
+}
+
+/** `tanh(x / cap) * cap`. */
+export interface SoftcapOp {
+  readonly op: 'softcap';
+  readonly input: string;
+  readonly output: string;
+}
+
+export interface DropoutOp {
+  readonly op: 'dropout';
+  readonly p: number;
+  readonly input: string;
+  readonly output: string;
+}
+
+/** `clamp_` in place. */
+export interface ClampOp {
+  readonly op: 'clamp';
+  readonly input: string;
+}
+
+/** A module's forward with names of its own. */
+export interface CallOp {
+  readonly op: 'call';
+  /** Name in the parent module, empty for a plain function. */
+  readonly name: string;
+  /** Outer name → inner name. */
+  readonly arguments: Readonly<Record<string, string>>;
+  /** Inner name → outer name. */
+  readonly results: Readonly<Record<string, string>>;
+  readonly ops: readonly Op[];
+}
+
+/** Router and experts of a sparse block, experts as two 3-D parameters (transformers 5, grouped_mm). */
+export interface MoeOp {
+  readonly op: 'moe';
+  readonly name: string;
+  /** Module name of the router. */
+  readonly router: string;
+  readonly input: string;
+  readonly output: string;
+  readonly hiddenSize: number;
+  readonly intermediateSize: number;
+  readonly experts: number;
+  readonly expertsPerToken: number;
+  readonly normalise: boolean;
+  /** Whether the weights of the chosen experts go back to the router's dtype. */
+  readonly castWeights: boolean;
+  readonly activation: Activation;
+}
+
+/** The output projection and what is done to the logits. */
+export interface HeadDescription {
+  readonly name: string;
+  readonly bias: boolean;
+  /** The weight is the token embedding's. */
+  readonly tied: boolean;
+  /** Logits are multiplied or divided by a number. */
+  readonly scaled: boolean;
+  readonly softcap: boolean;
+}
+
+export interface ModelDescription {
+  readonly hiddenSize: number;
+  readonly vocabSize: number;
+  /** Path of the list of layers, `model.layers`. */
+  readonly layersPath: string;
+  /** From ids to `hidden_states`. */
+  readonly embedding: readonly Op[];
+  /** Each kind of layer once; `hidden_states` in, `hidden_states` out. */
+  readonly kinds: readonly (readonly Op[])[];
+  /** Kind of every layer in order. */
+  readonly layers: readonly number[];
+  /** After the last layer, on `hidden_states`. */
+  readonly final: readonly Op[];
+  readonly head: HeadDescription;
+  /** Shared cos and sin tables: features each, and how many pairs of tables; absent: none. */
+  readonly rotaryTables: { readonly dim: number; readonly pairs: number } | undefined;
+  /** How many attention masks are made (full, sliding). */
+  readonly masks: number;
+  /** Non-persistent buffers (inverse frequencies), bytes. */
+  readonly bufferBytes: number;
+  /** ALiBi: one bias value per head and position. */
+  readonly alibi: boolean;
+  /** PEFT's own lists for this architecture; undefined: PEFT has none. */
+  readonly peft: PeftDefaults;
+}
+
+export interface PeftDefaults {
+  readonly lora: readonly string[] | undefined;
+  readonly ia3: readonly string[] | undefined;
+  readonly ia3Feedforward: readonly string[] | undefined;
+}
+
+/** Calls `visit` for every op with the path of the module it stands in, calls entered. */
+export function visitOps(ops: readonly Op[], path: string, visit: (op: Op, path: string) => void): void {
+  for (const op of ops) {
+    if (op.op === 'call') visitOps(op.ops, joinPath(path, op.name), visit);
+    else visit(op, path);
+  }
+}
+
+export const joinPath = (path: string, name: string): string =>
+  path === '' ? name : name === '' ? path : `${path}.${name}`;
