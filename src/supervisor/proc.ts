@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 /** One line of `/proc/<pid>/stat`. */
 export interface ProcessStat {
@@ -38,3 +38,21 @@ export function readAllStats(): ProcessStat[] {
 /** A zombie holds no memory and no device; whoever should reap it may never do so in a container without an init. */
 export const isGone = (stat: ProcessStat | undefined): boolean =>
   stat === undefined || stat.state === 'Z' || stat.state === 'X' || stat.state === 'x';
+
+/** What an open file of a process is (`socket:[4711]`, `pipe:[815]`); undefined when it cannot be read. */
+export function readOpenFile(pid: number, fd: number): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/fd/${fd}`);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a process has one of these files open. Other users' processes cannot be looked into. */
+export function holdsOpen(pid: number, files: ReadonlySet<string>): boolean {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).some((fd) => files.has(readOpenFile(pid, Number(fd)) ?? ''));
+  } catch {
+    return false;
+  }
+}

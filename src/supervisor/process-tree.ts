@@ -1,4 +1,4 @@
-import { isGone, type ProcessStat, readAllStats, readStat } from './proc.ts';
+import { holdsOpen, isGone, type ProcessStat, readAllStats, readOpenFile, readStat } from './proc.ts';
 
 /**
  * The processes descended from one child. A pid counts only with its start time, so that a reused number is never taken for
@@ -9,8 +9,11 @@ export interface ProcessTree {
   readonly refresh: () => void;
   /** Looks again and returns those that still run, parents before their children. */
   readonly live: () => readonly ProcessStat[];
-  /** Whether any known one still runs, without looking for new ones. */
-  readonly anyLive: () => boolean;
+  /**
+   * Finds who still holds the pipes that were made for the leader. They can only have been inherited from it: so a process
+   * that left its parent and its session between two looks is found after all.
+   */
+  readonly findPipeHolders: () => void;
   /** Every pid ever seen. */
   readonly seen: () => readonly number[];
 }
@@ -52,6 +55,9 @@ export function createProcessTree(leader: number, ownSession: boolean): ProcessT
     members = parentsFirst([...found]);
   };
 
+  const pipes = new Set(
+    [1, 2].flatMap((fd) => readOpenFile(leader, fd) ?? []).filter((file) => /^(?:socket|pipe):/.test(file)),
+  );
   const first = readStat(leader);
   if (first) {
     adopt(first);
@@ -63,11 +69,11 @@ export function createProcessTree(leader: number, ownSession: boolean): ProcessT
       refresh();
       return members.filter((stat) => !isGone(stat));
     },
-    anyLive: () =>
-      members.some((stat) => {
-        const now = readStat(stat.pid);
-        return now?.startTicks === stat.startTicks && !isGone(now);
-      }),
+    findPipeHolders: () => {
+      for (const stat of readAllStats()) {
+        if (stat.pid !== process.pid && !isKnown(stat) && holdsOpen(stat.pid, pipes)) adopt(stat);
+      }
+    },
     seen: () => [...everSeen],
   };
 }

@@ -22,6 +22,14 @@ export interface SettleOptions {
 export async function settle(options: SettleOptions): Promise<readonly number[]> {
   const { tree, stopper, output, drainMs, stopGraceMs } = options;
   const isLive = (): boolean => tree !== undefined && tree.live().length > 0;
+  const isQuiet = (): boolean => {
+    if (stopper?.stopping()) return true;
+    if (isLive()) return false;
+    if (output.finished()) return true;
+    // The pipes end a moment after the last process; if they do not, somebody holds them.
+    tree?.findPipeHolders();
+    return !isLive();
+  };
   const waitUntil = async (done: () => boolean, withinMs: number): Promise<boolean> => {
     const giveUpAt = Date.now() + withinMs;
     for (let pause = 1; ; pause = Math.min(pause * 2, 100)) {
@@ -30,9 +38,8 @@ export async function settle(options: SettleOptions): Promise<readonly number[]>
       await sleep(pause);
     }
   };
-  const quiet = (): boolean => stopper?.stopping() === true || !isLive();
   let survivors: readonly number[] = [];
-  const endedByItself = await waitUntil(quiet, drainMs);
+  const endedByItself = await waitUntil(isQuiet, drainMs);
   if (stopper && (!endedByItself || stopper.stopping())) survivors = await stopper.stop({ graceMs: stopGraceMs });
   if (!(await waitUntil(output.finished, STRANGERS_PIPE_MS))) output.cutOff();
   return survivors;
