@@ -1,6 +1,6 @@
 import { applyPicks, type Combination, harmOf } from './combination.ts';
 import { LEVERS, type Lever } from './levers/index.ts';
-import { keepsCheckpoint, movesPhase, planOf, type RetryContext } from './retry-context.ts';
+import { fragmentationSeen, keepsCheckpoint, movesPhase, planOf, type RetryContext } from './retry-context.ts';
 
 /** Options of a lever where the other picks stand as they are. */
 function optionsAt(position: number, picks: readonly number[], { request, optionsOf }: RetryContext) {
@@ -33,9 +33,11 @@ const position = (id: string): number => LEVERS.findIndex((lever) => lever.id ==
  * left goes one step further. Levers that keep the checkpoint come first.
  */
 export function smallerByStep(context: RetryContext): Combination | undefined {
-  const { failed, permitted, estimateOf, triedAlready } = context;
+  const { request, failed, permitted, estimateOf, triedAlready } = context;
   const { picks } = failed;
-  const usable = (lever: Lever): boolean => permitted(lever) && movesPhase(lever, context);
+  // Other segments are worth an attempt of their own only on evidence.
+  const worthwhile = ({ id }: Lever): boolean => id !== 'allocator' || fragmentationSeen(request.failure) === true;
+  const usable = (lever: Lever): boolean => permitted(lever) && movesPhase(lever, context) && worthwhile(lever);
   const pulled = (id: string): number | undefined => {
     const at = position(id);
     return usable(LEVERS[at]!) ? nextOption(LEVERS[at]!, at, picks, context) : undefined;

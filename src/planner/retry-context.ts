@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { MemoryEstimate, Phase } from '../memory/index.ts';
+import type { Failure } from '../diagnosis/index.ts';
+import type { MemoryEstimate } from '../memory/index.ts';
 import type { PlanValues } from '../spec/index.ts';
 import { shortfallFactor, usableAfter } from './calibrate.ts';
 import { specChanges } from './changes.ts';
@@ -51,9 +52,23 @@ export function retryContext(request: ReplanRequest): RetryContext {
   };
 }
 
+/**
+ * Whether free memory lay in pieces: as much as was asked for was reserved and not in use. undefined: the failure has no such
+ * numbers. Where it did not, other segments bring nothing.
+ */
+export function fragmentationSeen({ kind, numbers }: Failure): boolean | undefined {
+  if (kind === 'vram_fragmentation') return true;
+  const { reservedUnallocatedBytes, triedBytes } = numbers;
+  return reservedUnallocatedBytes === undefined || triedBytes === undefined
+    ? undefined
+    : reservedUnallocatedBytes >= triedBytes;
+}
+
 /** Whether a lever lowers the peak of the phase that failed; in an unknown phase all of them may. */
-export const movesPhase = ({ moves }: Lever, { request }: RetryContext): boolean =>
-  request.failure.phase === 'unknown' || moves.includes(request.failure.phase satisfies Phase);
+export function movesPhase(lever: Lever, { request: { failure } }: RetryContext): boolean {
+  if (lever.id === 'allocator' && fragmentationSeen(failure) === false) return false;
+  return failure.phase === 'unknown' || lever.moves.includes(failure.phase);
+}
 
 /** Whether the checkpoint goes on under these picks: no lever that breaks it stands elsewhere than when it was written. */
 export const keepsCheckpoint = (picks: readonly number[], { checkpointPicks }: RetryContext): boolean =>

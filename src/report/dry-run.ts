@@ -1,7 +1,7 @@
 import { createTwoFilesPatch } from 'diff';
-import { quote } from 'shell-quote';
 import type { FittedLaunch } from '../dialects/index.ts';
 import { maskSecrets } from './mask-secrets.ts';
+import { shellWords } from './shell-words.ts';
 import { paint, type TextOptions } from './text-options.ts';
 
 /** The change of one file as a unified diff, secrets masked; empty when the texts are equal. */
@@ -31,6 +31,6 @@ export function renderDryRun(fitted: FittedLaunch, options: TextOptions): string
     .map(({ source, copy, before, text }) => unifiedDiff(source, copy, before, text))
     .filter((diff) => diff !== '')
     .map((diff) => painted(diff, options));
-  const variables = Object.entries(maskSecrets(fitted.env)).map(([name, value]) => `${name}=${quote([value])}`);
-  return [...diffs, [...variables, quote(maskSecrets(fitted.argv))].join(' ')].join('\n\n');
+  const variables = Object.entries(maskSecrets(fitted.env)).map(([name, value]) => `${name}=${shellWords([value])}`);
+  return [...diffs, [...variables, shellWords(maskSecrets(fitted.argv))].join(' ')].join('\n\n');
 }

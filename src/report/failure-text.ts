@@ -37,6 +37,10 @@ const PHASES: Readonly<Record<Failure['phase'], string>> = {
 export const failureTitle = ({ kind, phase }: Pick<Failure, 'kind' | 'phase'>): string =>
   TITLES[kind].replace(/ ?PHASE/, PHASES[phase] === '' ? '' : ` ${PHASES[phase]}`);
 
+/** `vram_capacity, backward`: the form for tables. */
+export const failureShort = ({ kind, phase }: Pick<Failure, 'kind' | 'phase'>): string =>
+  phase === 'unknown' || kind.includes(phase) ? kind : `${kind}, ${phase}`;
+
 const NUMBERS: readonly (readonly [keyof FailureNumbers, string])[] = [
   ['triedBytes', 'asked for'],
   ['allocatedBytes', 'allocated'],

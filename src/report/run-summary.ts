@@ -3,7 +3,7 @@ import type { Failure } from '../diagnosis/index.ts';
 import type { Distributed, SpecChange } from '../spec/index.ts';
 import { groupByLever, movesText } from './change-text.ts';
 import { formatDuration } from './duration.ts';
-import { failureTitle } from './failure-text.ts';
+import { failureShort } from './failure-text.ts';
 import type { AttemptEnd } from './run-event.ts';
 import { endText, prefixed } from './run-text.ts';
 import { paint, type TextOptions } from './text-options.ts';
@@ -47,7 +47,7 @@ const cells = (summary: AttemptSummary): readonly string[] => [
   bytesText(summary.peakVramBytes),
   formatDuration(summary.durationMs),
   summary.fromStep === undefined ? '-' : String(summary.fromStep),
-  summary.failure ? failureTitle(summary.failure) : endText(summary.end),
+  endText(summary.end) + (summary.failure ? `: ${failureShort(summary.failure)}` : ''),
 ];
 
 function table(attempts: readonly AttemptSummary[]): readonly string[] {

@@ -1,4 +1,3 @@
-import { quote } from 'shell-quote';
 import { assertNever, formatBytes } from '../core/index.ts';
 import type { EvidenceLine } from '../diagnosis/index.ts';
 import type { MemoryEstimate } from '../memory/index.ts';
@@ -7,6 +6,7 @@ import { formatDuration } from './duration.ts';
 import { failureNumbers, failureTitle } from './failure-text.ts';
 import { maskSecrets } from './mask-secrets.ts';
 import type { AttemptEnd, RunEvent } from './run-event.ts';
+import { shellWords } from './shell-words.ts';
 import { paint, plainSigns, type TextOptions } from './text-options.ts';
 import { wrap } from './wrap.ts';
 
@@ -84,7 +84,7 @@ function eventLines(event: RunEvent, options: TextOptions): readonly string[] {
       const changed = levers > 0 ? ` with ${levers} change${levers > 1 ? 's' : ''}` : ' as it came';
       return [
         `attempt ${event.attempt} starts${changed}${predictedText(event.predicted)}`,
-        `  ${quote(maskSecrets(event.argv))}`,
+        `  ${shellWords(maskSecrets(event.argv))}`,
       ];
     }
     case 'fatal-line':
