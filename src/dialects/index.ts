@@ -2,3 +2,4 @@ export * from './contract.ts';
 export { readLaunch } from './read-launch.ts';
 export { writeLaunch } from './write-launch.ts';
 export { readYaml, type YamlEntry, type YamlFile, type YamlHazard } from './yaml-read.ts';
+export { type NativeConfig, type NativePolicy, parseNativePlan, readNativeConfig } from './native/read.ts';

@@ -1,0 +1,12 @@
+import { closest, distance } from 'fastest-levenshtein';
+
+/** `did you mean max_length` where a known word is near, else all of them where they are few. */
+export function didYouMean(word: string, known: readonly string[]): string {
+  const nearest = known.length > 0 ? closest(word, [...known]) : undefined;
+  if (nearest !== undefined && distance(word, nearest) <= Math.max(2, Math.floor(nearest.length / 3))) {
+    return `did you mean ${nearest}`;
+  }
+  return known.length <= 12
+    ? `known are ${known.join(', ')}`
+    : 'take the key out, or see the list of keys in the documentation';
+}
