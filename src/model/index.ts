@@ -1,4 +1,13 @@
 export * from './describe-model.ts';
 export * from './facts.ts';
+export { findKnownModel, type KnownModel, knownModels } from './known-models.ts';
+export { type LocateOptions, locateModel } from './locate-model.ts';
 export * from './located.ts';
 export * from './ops.ts';
+export {
+  measureCheckpoint,
+  readSafetensorsHeader,
+  type SafetensorsHeader,
+  type StoredCheckpoint,
+  type StoredTensor,
+} from './safetensors.ts';

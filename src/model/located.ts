@@ -13,4 +13,8 @@ export interface LocatedModel {
   readonly largestShardBytes?: number;
   /** Parameters counted from safetensors headers (tensors as stored). */
   readonly storedParameters?: number;
+  /** Folder or id of the PEFT adapter that named this model as its base, when the launch points at one. */
+  readonly adapter?: string;
+  /** What was odd on the way, for the estimate's `assumptions`. */
+  readonly notes?: readonly string[];
 }
