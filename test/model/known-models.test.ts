@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findKnownModel, knownModels } from '../../src/model/index.ts';
+import { describeModel, findKnownModel, knownModels } from '../../src/model/index.ts';
 
 describe('the table of known models', () => {
   it('is worth carrying, and each id stands in it once', () => {
@@ -28,6 +28,14 @@ describe('the table of known models', () => {
         "allenai/OLMoE-1B-7B-0924-Instruct 6.92",
       ]
     `);
+  });
+
+  it('counts as many parameters as were published, wherever the architecture can be described', () => {
+    const counts = knownModels.map(({ id, config, parameters }) => ({ id, parameters, facts: describeModel(config) }));
+    const described = counts.filter(({ facts }) => facts.ok);
+    expect(described.length).toBeGreaterThan(100);
+    const wrong = described.filter(({ facts, parameters }) => facts.ok && facts.value.parameters !== parameters);
+    expect(wrong.map(({ id, parameters, facts }) => [id, parameters, facts.ok && facts.value.parameters])).toEqual([]);
   });
 
   it('finds ids in any capitalisation and nothing that merely resembles one', () => {
