@@ -13,6 +13,13 @@ export const EXIT = {
 } as const;
 
 /** Several configs: the worst decides. */
-const WORST_FIRST: readonly number[] = [EXIT.unreadableConfig, EXIT.cannotEstimate, EXIT.doesNotFit, EXIT.fitsAfterRewrite, EXIT.fits];
+const WORST_FIRST: readonly number[] = [
+  EXIT.unreadableConfig,
+  EXIT.cannotEstimate,
+  EXIT.doesNotFit,
+  EXIT.fitsAfterRewrite,
+  EXIT.fits,
+];
 
-export const worstExitCode = (codes: readonly number[]): number => WORST_FIRST.find((code) => codes.includes(code)) ?? EXIT.fits;
+export const worstExitCode = (codes: readonly number[]): number =>
+  WORST_FIRST.find((code) => codes.includes(code)) ?? EXIT.fits;

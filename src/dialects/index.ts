@@ -1,5 +1,6 @@
 export * from './contract.ts';
+export { parseGivenSettings, readPolicyFile } from './native/given.ts';
+export { type NativeConfig, type NativePolicy, parseNativePlan, readNativeConfig } from './native/read.ts';
 export { readLaunch } from './read-launch.ts';
 export { writeLaunch } from './write-launch.ts';
 export { readYaml, type YamlEntry, type YamlFile, type YamlHazard } from './yaml-read.ts';
-export { type NativeConfig, type NativePolicy, parseNativePlan, readNativeConfig } from './native/read.ts';

@@ -1,1 +1,15 @@
-export {};
+import type { Ports } from '../core/index.ts';
+import type { RunHost, RunRequest } from './run.ts';
+import type { RunResult } from './run-result.ts';
+
+export { check } from './check.ts';
+export { estimatePlans, type PlanEstimate } from './estimate-plans.ts';
+export type { LaunchTarget } from './launch-target.ts';
+export type { Preflight, PreflightOutcome, PreflightRequest } from './preflight.ts';
+export type { RunHost, RunRequest } from './run.ts';
+export type { Ending } from './run-record.ts';
+export type { RunResult } from './run-result.ts';
+
+/** Starting and supervising is loaded only when something is started. */
+export const run = async (ports: Ports, request: RunRequest, host: RunHost): Promise<RunResult> =>
+  (await import('./run.ts')).run(ports, request, host);

@@ -6,6 +6,8 @@ export { renderDryRun, unifiedDiff } from './dry-run.ts';
 export { failureNumbers, failureTitle } from './failure-text.ts';
 export { changeJson, checkJson, diagnosticJson, diagnosticsJson, SCHEMA_VERSION } from './json/check-json.ts';
 export { estimateBody, estimateErrorJson, estimateJson } from './json/estimate-json.ts';
+export { runEventJson } from './json/run-event-json.ts';
+export { snakeCased } from './json/snake-case.ts';
 export { maskSecrets } from './mask-secrets.ts';
 export type { AttemptEnd, RunEvent } from './run-event.ts';
 export { type AttemptSummary, exitText, type RunSummary, renderRunSummary } from './run-summary.ts';

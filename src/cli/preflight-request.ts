@@ -1,0 +1,21 @@
+import type { LaunchTarget, PreflightRequest } from '../jobs/index.ts';
+import type { PreflightFlags, RunFlags } from './program.ts';
+
+/** Flags as typed → what a job is asked for. */
+export const preflightRequest = (
+  target: LaunchTarget,
+  flags: PreflightFlags & Partial<RunFlags>,
+  starts: boolean,
+): PreflightRequest => ({
+  target,
+  starts,
+  set: flags.set ?? [],
+  ...(flags.gpu === undefined ? {} : { gpu: flags.gpu }),
+  ...(flags.model === undefined ? {} : { model: flags.model }),
+  policy: {
+    ...(flags.mode === undefined ? {} : { mode: flags.mode }),
+    ...(flags.allow === undefined ? {} : { allow: flags.allow }),
+    ...(flags.headroom === undefined ? {} : { headroom: flags.headroom }),
+    ...(flags.retries === undefined ? {} : { maxRetries: flags.retries }),
+  },
+});

@@ -1,0 +1,142 @@
+import { Command, InvalidArgumentError, Option } from 'commander';
+import packageJson from '../../package.json' with { type: 'json' };
+import { LEVER_CLASSES, type LeverClass } from '../spec/index.ts';
+import { checkAction } from './check-action.ts';
+import { estimateAction } from './estimate-action.ts';
+import { runAction } from './run-action.ts';
+
+/** What commander hands to the preflight commands. */
+export interface PreflightFlags {
+  readonly gpu?: string;
+  readonly model?: string;
+  readonly online?: boolean;
+  readonly mode?: 'rewrite' | 'refuse' | 'warn';
+  readonly allow?: readonly LeverClass[];
+  readonly headroom?: number;
+  readonly set?: readonly string[];
+  readonly json?: boolean;
+  readonly quiet?: boolean;
+}
+
+export interface RunFlags extends PreflightFlags {
+  readonly retries?: number;
+  readonly dryRun?: boolean;
+}
+
+export interface CheckFlags extends PreflightFlags {
+  readonly failOn?: 'rewrite' | 'refuse' | 'unknown';
+}
+
+export interface EstimateFlags extends PreflightFlags {
+  readonly plans?: string;
+}
+
+function parseAllow(text: string): LeverClass[] {
+  const classes = text.split(',').map((part) => part.trim());
+  const wrong = classes.find((name) => !(LEVER_CLASSES as readonly string[]).includes(name));
+  if (wrong !== undefined)
+    throw new InvalidArgumentError(`'${wrong}' is no class of changes; choose from ${LEVER_CLASSES.join(', ')}.`);
+  return classes as LeverClass[];
+}
+
+function parseShare(text: string): number {
+  const match = /^(\d+(?:\.\d+)?)(%?)$/.exec(text.trim());
+  const share = match ? Number(match[1]) / (match[2] ? 100 : 1) : Number.NaN;
+  if (!(share >= 0 && share < 1)) throw new InvalidArgumentError('give a share of the card such as 0.05 or 5%.');
+  return share;
+}
+
+function parseCount(text: string): number {
+  if (!/^\d{1,3}$/.test(text)) throw new InvalidArgumentError('give a whole number from 0 to 999.');
+  return Number(text);
+}
+
+const collect = (text: string, before: readonly string[] = []): string[] => [...before, text];
+
+const addPreflightOptions = (command: Command): Command =>
+  command
+    .option('--gpu <card>', 'plan for this card: a name (rtx-3090, a100-40gb:8) or a size (10GiB, 24GiB:2)')
+    .option('--model <id|folder>', 'take the architecture from here instead of what the launch names')
+    .option('--online', 'allow to fetch config.json of an unknown model from the hub')
+    .addOption(new Option('--mode <mode>', 'what to do when it does not fit').choices(['rewrite', 'refuse', 'warn']))
+    .option('--allow <classes>', `classes of changes, comma separated: ${LEVER_CLASSES.join(', ')}`, parseAllow)
+    .option('--headroom <share>', 'share of the card to keep free (default 0.05)', parseShare)
+    .option('--set <setting=value>', 'a setting snug cannot see, such as max_length=2048 (repeatable)', collect)
+    .option('--json', 'print one JSON object a config on stdout')
+    .option('-q, --quiet', 'only errors on stderr');
+
+const examples = (...lines: readonly string[]): string =>
+  `\nExamples:\n${lines.map((line) => `  $ ${line}`).join('\n')}\n`;
+
+/** The command line: what exists, what it is called, and an example for everything. */
+export function buildProgram(): Command {
+  const program = new Command('snug')
+    .description(
+      'Put in front of a fine-tuning command: makes the run fit the memory of the machine, and brings it home.',
+    )
+    .version(packageJson.version)
+    .exitOverride()
+    .showHelpAfterError('(snug --help, or snug COMMAND --help, shows examples)')
+    .configureHelp({ helpWidth: Math.min(process.stdout.columns ?? 80, 100) })
+    .addHelpText(
+      'after',
+      `${examples(
+        'snug run -- trl sft --config sft.yaml',
+        'snug run snug.yaml',
+        'snug check --gpu rtx-3090 -- python train.py --model_name_or_path Qwen/Qwen2.5-7B',
+        'snug estimate --plans plans.jsonl --json',
+      )}\nsnug [options] -- COMMAND is snug run [options] -- COMMAND.\n`,
+    );
+
+  addPreflightOptions(program.command('run', { isDefault: true }))
+    .description('check a run, make it fit, start it, watch it, and start it again smaller when it runs out of memory')
+    .argument('[launch...]', 'a snug.yaml, or -- and the training command')
+    .option('--retries <n>', 'how often to start again after running out of VRAM (default 3)', parseCount)
+    .option('--dry-run', 'show the command and every changed file, start nothing')
+    .addHelpText(
+      'after',
+      `${examples(
+        'snug run -- accelerate launch train.py --per_device_train_batch_size 8',
+        'snug run --retries 4 -- torchrun --nproc-per-node 2 train.py --bf16 true',
+        'snug run snug.yaml --mode refuse',
+        'snug run --dry-run --gpu 24GiB -- trl sft --config sft.yaml',
+      )}\nExit code: the trainer's own (128+N for a signal); 11 refused, 12 cannot be estimated and\n--mode refuse, 13 still out of VRAM after the last retry, 14 out of host RAM,\n127 command not found, 2 usage, 3 the config cannot be read.\n`,
+    )
+    .action((launch: string[], flags: RunFlags, command: Command) => runAction(launch, flags, command));
+
+  addPreflightOptions(program.command('check'))
+    .description('say whether a run fits, and what would make it fit; start nothing')
+    .argument('[launch...]', 'one or more snug.yaml files, or -- and the training command')
+    .addOption(
+      new Option('--fail-on <level>', 'from which outcome on the exit code is not 0').choices([
+        'rewrite',
+        'refuse',
+        'unknown',
+      ]),
+    )
+    .addHelpText(
+      'after',
+      `${examples(
+        'snug check snug.yaml',
+        'snug check --gpu a100-40gb:8 -- torchrun --nproc-per-node 8 train.py --bf16 true',
+        'snug check configs/*.yaml --gpu 24GiB --json --fail-on refuse',
+      )}\nExit code: 0 fits as it is, 10 fits after the changes shown, 11 does not fit,\n12 cannot be estimated, 2 usage, 3 the config cannot be read.\n`,
+    )
+    .action((launch: string[], flags: CheckFlags, command: Command) => checkAction(launch, flags, command));
+
+  addPreflightOptions(program.command('estimate'))
+    .description('print the predicted peaks of a launch, or of every plan in a JSONL file')
+    .argument('[launch...]', 'a snug.yaml, or -- and the training command')
+    .option('--plans <file.jsonl>', 'one native config (as JSON, with an id) a line; - for stdin')
+    .addHelpText(
+      'after',
+      examples(
+        'snug estimate snug.yaml',
+        'snug estimate --plans plans.jsonl --json',
+        'snug estimate --json -- trl sft --config sft.yaml',
+      ),
+    )
+    .action((launch: string[], flags: EstimateFlags, command: Command) => estimateAction(launch, flags, command));
+
+  return program;
+}

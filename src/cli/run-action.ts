@@ -1,0 +1,138 @@
+import { constants } from 'node:os';
+import type { Command } from 'commander';
+import { type RunHost, type RunResult, run } from '../jobs/index.ts';
+import {
+  checkJson,
+  diagnosticJson,
+  diagnosticsJson,
+  renderCheck,
+  renderDryRun,
+  renderRunEvent,
+  renderRunSummary,
+  runEventJson,
+} from '../report/index.ts';
+import { EXIT } from './exit-codes.ts';
+import { readLaunchArgs } from './launch-args.ts';
+import { createPorts } from './ports.ts';
+import { preflightRequest } from './preflight-request.ts';
+import type { RunFlags } from './program.ts';
+import { showDiagnostics } from './show.ts';
+import { createTerminal, type Terminal } from './terminal.ts';
+
+/** Signals that reach the trainer through us. */
+const FORWARDED: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'];
+
+/** What our own codes mean, for the last line on stderr. */
+const MEANINGS = {
+  refused: { code: EXIT.doesNotFit, meaning: 'refused, nothing was started' },
+  'cannot-estimate': {
+    code: EXIT.cannotEstimate,
+    meaning: 'cannot be estimated, and --mode refuse starts only what fits',
+  },
+  'out-of-vram': { code: EXIT.outOfVram, meaning: 'out of VRAM, and no further retry' },
+  'out-of-host-ram': { code: EXIT.outOfHostRam, meaning: 'ended for want of host RAM' },
+  'not-found': { code: EXIT.commandNotFound, meaning: 'command not found' },
+  'not-started': { code: EXIT.ownFault, meaning: 'the command could not be started' },
+} as const;
+
+/** The trainer's own code, 128+N for a signal as shells have it; or ours. */
+export function exitCodeOf(result: RunResult): number {
+  if (!('ending' in result)) {
+    if (result.kind === 'dry-run') return dryRunCode(result.report.plan?.verdict, result.decision);
+    return result.kind === 'usage' ? EXIT.usage : EXIT.unreadableConfig;
+  }
+  const { ending } = result;
+  if (ending.whose === 'snug') return MEANINGS[ending.reason].code;
+  if (ending.signal) return 128 + (constants.signals[ending.signal as NodeJS.Signals] ?? 0);
+  return ending.exitCode ?? EXIT.ownFault;
+}
+
+/** A dry run succeeds when the run would be started. */
+function dryRunCode(verdict: string | undefined, decision: 'start' | 'stop'): number {
+  if (decision === 'start') return EXIT.fits;
+  return verdict === 'unknown' || verdict === undefined ? EXIT.cannotEstimate : EXIT.doesNotFit;
+}
+
+/** `snug run`. */
+export async function runAction(launch: string[], flags: RunFlags, command: Command): Promise<void> {
+  const targets = readLaunchArgs(launch, command);
+  if (targets.length > 1)
+    command.error('error[usage]: run takes one launch at a time\n  help: snug check looks at several');
+  const terminal = createTerminal({ quiet: flags.quiet === true || flags.json === true });
+  const ports = createPorts({ online: flags.online === true });
+  const stop = await terminal.spin('looking at the launch and the machine');
+  const talk = createTalk(terminal, flags, stop);
+  const request = {
+    ...preflightRequest(targets[0]!, flags, true),
+    dryRun: flags.dryRun === true,
+    retriesAsked: flags.retries !== undefined,
+  };
+  const result = await run(ports, request, talk.host);
+  stop();
+  talk.finish(result);
+  process.exitCode = exitCodeOf(result);
+}
+
+function createTalk(terminal: Terminal, flags: RunFlags, stopSpinner: () => void) {
+  const style = { colour: terminal.errColour, width: terminal.width, unicode: terminal.unicode };
+  const json = (value: unknown): void => terminal.err(JSON.stringify(value));
+  const host: RunHost = {
+    stdout: process.stdout,
+    stderr: process.stderr,
+    pid: process.pid,
+    exitCodeOf,
+    onReport: (report) => {
+      stopSpinner();
+      if (flags.json) json(checkJson(report));
+      else terminal.err(renderCheck(report, { ...style, quiet: flags.quiet === true }));
+    },
+    emit: (event) => {
+      if (flags.json) json(runEventJson(event));
+      else if (!flags.quiet || event.kind === 'given-up') terminal.err(renderRunEvent(event, style));
+    },
+    warn: (diagnostic) => {
+      if (flags.json) json({ diagnostic: diagnosticJson(diagnostic) });
+      else showDiagnostics(terminal, [diagnostic]);
+    },
+    onSignal: (listener) => {
+      const listeners = FORWARDED.map((name) => [name, () => listener(name)] as const);
+      for (const [name, heard] of listeners) process.on(name, heard);
+      return () => {
+        for (const [name, heard] of listeners) process.removeListener(name, heard);
+      };
+    },
+  };
+  const finish = (result: RunResult): void => {
+    switch (result.kind) {
+      case 'usage':
+      case 'unreadable':
+        if (flags.json) terminal.out(JSON.stringify(diagnosticsJson(result.diagnostics)));
+        showDiagnostics(terminal, result.diagnostics);
+        return;
+      case 'dry-run':
+        if (flags.json) {
+          terminal.out(JSON.stringify(checkJson(result.report)));
+          return;
+        }
+        terminal.err(renderCheck(result.report, { ...style, quiet: flags.quiet === true }));
+        if (result.decision === 'start' && result.report.fitted) {
+          terminal.out(renderDryRun(result.report.fitted, { ...style, colour: terminal.outColour }));
+        }
+        return;
+      case 'stopped':
+        // Nothing was started: stdout is free for the data.
+        if (flags.json) terminal.out(JSON.stringify(checkJson(result.report)));
+        return;
+      case 'ended': {
+        const { ending, attempts, runFolder } = result;
+        const exit =
+          ending.whose === 'trainer'
+            ? { code: exitCodeOf(result), whose: 'trainer' as const }
+            : { whose: 'snug' as const, ...MEANINGS[ending.reason] };
+        if (flags.json) json({ kind: 'summary', run_folder: runFolder, attempts: attempts.length, exit });
+        else if (!flags.quiet || exit.code !== 0) terminal.err(renderRunSummary({ attempts, runFolder, exit }, style));
+      }
+    }
+  };
+  return { host, finish };
+}

@@ -1,0 +1,53 @@
+/** How the two streams look to the user: colour and motion only where a person watches. */
+export interface Terminal {
+  /** Results. */
+  readonly out: (text: string) => void;
+  /** Talk. */
+  readonly err: (text: string) => void;
+  readonly width: number;
+  readonly unicode: boolean;
+  readonly outColour: boolean;
+  readonly errColour: boolean;
+  /** Shows what is being looked at, on a terminal only; the returned function takes it away. */
+  readonly spin: (text: string) => Promise<() => void>;
+}
+
+const SETTLED = (): void => {};
+
+/** https://no-color.org and https://force-color.org; a dumb terminal has no colours. */
+function wantsColour(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv): boolean {
+  if (env.NO_COLOR) return false;
+  if (env.FORCE_COLOR && env.FORCE_COLOR !== '0') return true;
+  return Boolean(stream.isTTY) && env.TERM !== 'dumb';
+}
+
+/** A pipe that closes early (`snug … | head`) ends our writing, not the run. */
+const ignoreClosedPipe = (stream: NodeJS.WriteStream): void => {
+  stream.on('error', (failure: NodeJS.ErrnoException) => {
+    if (failure.code !== 'EPIPE' && failure.code !== 'EIO') throw failure;
+  });
+};
+
+export function createTerminal(options: { readonly quiet: boolean }): Terminal {
+  const { stdout, stderr, env } = process;
+  ignoreClosedPipe(stdout);
+  ignoreClosedPipe(stderr);
+  const locale = env.LC_ALL || env.LC_CTYPE || env.LANG || '';
+  const width = Number(env.COLUMNS) || stderr.columns || stdout.columns || 80;
+  return {
+    out: (text) => void stdout.write(text.endsWith('\n') ? text : `${text}\n`),
+    err: (text) => {
+      if (text !== '') stderr.write(text.endsWith('\n') ? text : `${text}\n`);
+    },
+    width: Math.max(40, Math.min(width, 120)),
+    unicode: /utf-?8/i.test(locale) || process.platform === 'darwin',
+    outColour: wantsColour(stdout, env),
+    errColour: wantsColour(stderr, env),
+    spin: async (text) => {
+      if (options.quiet || !stderr.isTTY || env.TERM === 'dumb' || env.CI) return SETTLED;
+      const { default: ora } = await import('ora');
+      const spinner = ora({ text, stream: stderr, discardStdin: false }).start();
+      return () => void spinner.stop();
+    },
+  };
+}

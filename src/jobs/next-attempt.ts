@@ -1,0 +1,126 @@
+import type { Ports } from '../core/index.ts';
+import type { MemoryEstimate } from '../memory/index.ts';
+import { replan } from '../planner/index.ts';
+import type { RunEvent } from '../report/index.ts';
+import { type PlanValues, planValues, type SpecChange, type TrainingSpec } from '../spec/index.ts';
+import type { RunCheckpoint } from './checkpoint-of-run.ts';
+import { planWithPackages } from './plan-with-packages.ts';
+import type { Preflight } from './preflight.ts';
+import type { MadeAttempt } from './run-attempts.ts';
+
+/** What the next start looks like. */
+export interface PlannedAttempt {
+  readonly changes: readonly SpecChange[];
+  readonly estimate: MemoryEstimate | undefined;
+  /** undefined: not even the batch is known, so nothing can be made smaller. */
+  readonly values: PlanValues | undefined;
+  readonly resumeFrom?: RunCheckpoint;
+  readonly freshOutputDir?: string;
+}
+
+export type NextAttempt =
+  | { readonly kind: 'retry'; readonly planned: PlannedAttempt; readonly events: readonly RunEvent[] }
+  | { readonly kind: 'give-up'; readonly events: readonly RunEvent[] };
+
+export interface NextAttemptRequest {
+  readonly preflight: Preflight;
+  readonly made: readonly MadeAttempt[];
+  readonly checkpoint: RunCheckpoint | undefined;
+  readonly maxRetries: number;
+}
+
+/**
+ * The settings of the launch as it came. Where nothing can be estimated, the batch alone is enough to retry smaller; a length
+ * that is not known then plays no part.
+ */
+export function startingValues({ values, report }: Pick<Preflight, 'values' | 'report'>): PlanValues | undefined {
+  if (values) return values;
+  const spec: TrainingSpec = report.spec;
+  const { maxLength: _, method: __, ...sized } = spec;
+  const anyLength = { value: 1, origin: { kind: 'derived', from: 'not known' } } as const;
+  const filled = planValues({ ...sized, maxLength: spec.maxLength?.value ? spec.maxLength : anyLength }, undefined);
+  return filled.ok ? filled.value : undefined;
+}
+
+const giveUp = (reason: string, ...wouldHelp: string[]): NextAttempt => ({
+  kind: 'give-up',
+  events: [{ kind: 'given-up', reason, wouldHelp }],
+});
+
+/** After an attempt that ran out of VRAM: the next, smaller one, from its checkpoint where that is possible. */
+export async function nextAttempt(ports: Ports, request: NextAttemptRequest): Promise<NextAttempt> {
+  const { preflight, made, maxRetries } = request;
+  const values = startingValues(preflight);
+  const last = made.at(-1)!;
+  if (!values || !last.failure) {
+    return giveUp(
+      'the batch size of this launch is not known, so it cannot be made smaller',
+      'describe the run in a snug.yaml with placeholders in its command:',
+    );
+  }
+  const { reading } = preflight;
+  const checkpoint = reading.resume.kind === 'supported' ? request.checkpoint : undefined;
+  const question = { reading, hardware: preflight.hardware, starts: true };
+  const estimate = preflight.values ? preflight.estimate : undefined;
+  const { plan: step } = await planWithPackages(ports, question, preflight.surroundings, (surroundings) => {
+    const next = replan({
+      values,
+      attempts: made.map(({ planned }) => ({ values: planned.values ?? values, estimate: planned.estimate })),
+      failure: last.failure!,
+      budget: preflight.budget,
+      policy: { ...preflight.policy, maxRetries },
+      surroundings,
+      estimate,
+      checkpoint: checkpoint?.values,
+    });
+    return { next, changes: next.kind === 'retry' ? next.plan.changes : [] };
+  });
+  const { next } = step;
+  if (next.kind === 'give-up')
+    return { kind: 'give-up', events: [{ kind: 'given-up', reason: next.reason, wouldHelp: next.wouldHelp }] };
+  const replanned: RunEvent = {
+    kind: 'replanned',
+    because: next.because,
+    changes: next.plan.changes,
+    predicted: next.plan.estimate,
+    calibratedBytes: next.plan.calibratedBytes,
+    distributed: next.plan.values.distributed,
+  };
+  const planned: PlannedAttempt = {
+    changes: next.plan.changes,
+    estimate: next.plan.estimate,
+    values: next.plan.values,
+  };
+  if (checkpoint && next.keepsCheckpoint) {
+    return {
+      kind: 'retry',
+      planned: { ...planned, resumeFrom: checkpoint },
+      events: [replanned, { kind: 'resuming', checkpoint: checkpoint.path, step: checkpoint.step }],
+    };
+  }
+  return startOver(request, planned, replanned, next.keepsCheckpoint);
+}
+
+/** Output of the failed attempt is never written over: what it saved may be all there is of the work so far. */
+function startOver(
+  { preflight, made, checkpoint }: NextAttemptRequest,
+  planned: PlannedAttempt,
+  replanned: RunEvent,
+  keepsCheckpoint: boolean,
+): NextAttempt {
+  const { reading } = preflight;
+  const reason =
+    reading.resume.kind === 'unsupported'
+      ? reading.resume.reason
+      : keepsCheckpoint
+        ? 'no complete checkpoint was written yet'
+        : 'the new settings do not fit the checkpoint';
+  const outputDir = reading.spec.outputDir?.value ?? undefined;
+  const fresh = outputDir === undefined ? undefined : `${outputDir.replace(/\/+$/, '')}-retry-${made.length}`;
+  const movable = checkpoint !== undefined && fresh !== undefined && reading.writable('outputDir', fresh) === true;
+  return {
+    kind: 'retry',
+    planned: movable ? { ...planned, freshOutputDir: fresh } : planned,
+    events: [replanned, { kind: 'starting-over', outputDir: movable ? fresh : undefined, reason }],
+  };
+}

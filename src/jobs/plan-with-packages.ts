@@ -1,0 +1,86 @@
+import { type Diagnostic, note, type Ports } from '../core/index.ts';
+import type { LaunchReading } from '../dialects/index.ts';
+import type { Hardware } from '../hardware/index.ts';
+import { LEVERS, type Surroundings } from '../planner/index.ts';
+import type { SpecChange } from '../spec/index.ts';
+import { importsIn } from './packages.ts';
+import { trainerPython } from './trainer-python.ts';
+
+type PackageName = keyof Surroundings['packages'];
+
+/** The module to import for each package that levers ask for. */
+const MODULES: Readonly<Record<PackageName, string>> = {
+  bitsandbytes: 'bitsandbytes',
+  flashAttn: 'flash_attn',
+  liger: 'liger_kernel',
+};
+
+export interface PackageQuestion {
+  readonly reading: LaunchReading;
+  readonly hardware: Hardware;
+  /** Whether the trainer is started on this machine. */
+  readonly starts: boolean;
+}
+
+export interface PackagePlan<P> {
+  readonly plan: P;
+  readonly surroundings: Surroundings;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** What is around a run before anything was asked of its Python. */
+export const surroundingsOf = (
+  ports: Ports,
+  reading: LaunchReading,
+  hardware: Hardware,
+  computeCapability: Surroundings['computeCapability'],
+): Surroundings => ({
+  writable: reading.writable,
+  packages: { bitsandbytes: 'unknown', flashAttn: 'unknown', liger: 'unknown' },
+  computeCapability,
+  hostRamBytes: hardware.host?.availableBytes,
+  platform: ports.platform,
+});
+
+/**
+ * Plans, and asks the trainer's Python for a package only when the plan rests on it: an import takes seconds, and most
+ * plans need none. A package that is missing is ruled out and the plan made again, so each is asked once at most.
+ */
+export async function planWithPackages<P extends { readonly changes: readonly SpecChange[] }>(
+  ports: Ports,
+  question: PackageQuestion,
+  surroundings: Surroundings,
+  plan: (surroundings: Surroundings) => P,
+): Promise<PackagePlan<P>> {
+  const packages: Record<PackageName, boolean | 'unknown'> = { ...surroundings.packages };
+  const asked = new Set<PackageName>();
+  for (;;) {
+    const around = { ...surroundings, packages: { ...packages } };
+    const made = plan(around);
+    const open = packagesOf(made.changes).filter((name) => packages[name] === 'unknown');
+    const next = open.find((name) => !asked.has(name));
+    if (next === undefined) return { plan: made, surroundings: around, diagnostics: open.map(assumed) };
+    asked.add(next);
+    packages[next] = await ask(ports, question, next);
+  }
+}
+
+const assumed = (name: PackageName): Diagnostic =>
+  note(
+    'package-assumed',
+    `the plan rests on the package ${MODULES[name]}, which was not looked for: it is planned for another machine`,
+  );
+
+function packagesOf(changes: readonly SpecChange[]): PackageName[] {
+  const used = new Set(changes.map((change) => change.lever));
+  const needs = LEVERS.filter((lever) => used.has(lever.id)).flatMap((lever) => lever.needs);
+  return [...new Set(needs.flatMap((need) => (need.kind === 'package' ? [need.name] : [])))];
+}
+
+/** A run that starts here needs the package here; a check for another machine may only assume it. */
+async function ask(ports: Ports, question: PackageQuestion, name: PackageName): Promise<boolean | 'unknown'> {
+  if (!question.starts && question.hardware.source === 'planned') return 'unknown';
+  const python = trainerPython(ports, question.reading);
+  const imports = python && (await importsIn(ports, python, MODULES[name]));
+  return imports ?? (question.starts ? false : 'unknown');
+}

@@ -1,0 +1,189 @@
+import { type Diagnostic, type Ports, type Result, warning } from '../core/index.ts';
+import { type LaunchReading, parseGivenSettings } from '../dialects/index.ts';
+import { detectHardware, type Hardware } from '../hardware/index.ts';
+import { estimateMemory, type MemoryBudget, type MemoryEstimate } from '../memory/index.ts';
+import { type Policy, planRun, type Surroundings } from '../planner/index.ts';
+import type { CheckReport } from '../report/index.ts';
+import { type PlanValues, planValues, type TrainingSpec } from '../spec/index.ts';
+import { type ChosenGpu, chooseGpu } from './choose-gpus.ts';
+import { type LaunchTarget, readTarget, type TargetReading } from './launch-target.ts';
+import { type FoundModel, findModel } from './model.ts';
+import { planWithPackages, surroundingsOf } from './plan-with-packages.ts';
+import { mergePolicy, type PolicyFlags } from './policy.ts';
+
+export interface PreflightRequest {
+  readonly target: LaunchTarget;
+  /** `--gpu`. */
+  readonly gpu?: string;
+  /** `--model`. */
+  readonly model?: string;
+  readonly policy: PolicyFlags;
+  /** `--set`, as typed. */
+  readonly set: readonly string[];
+  /** Whether the trainer will really be started here: only then its Python is asked which packages import. */
+  readonly starts: boolean;
+}
+
+/** What the rest of a run needs beside the report. */
+export interface Preflight {
+  readonly kind: 'checked';
+  readonly report: CheckReport;
+  readonly reading: LaunchReading;
+  readonly policy: Policy;
+  /** undefined: the settings that size the run are not all known. */
+  readonly values: PlanValues | undefined;
+  readonly budget: MemoryBudget | undefined;
+  /** undefined: the model is not known. */
+  readonly estimate: ((values: PlanValues) => Result<MemoryEstimate>) | undefined;
+  readonly chosen: ChosenGpu | undefined;
+  readonly hardware: Hardware;
+  /** With what is known of the trainer's packages by now. */
+  readonly surroundings: Surroundings;
+}
+
+export type PreflightOutcome =
+  | Preflight
+  /** Wrong flags: exit 2. */
+  | { readonly kind: 'usage'; readonly diagnostics: readonly Diagnostic[] }
+  /** The launch config cannot be read: exit 3. */
+  | { readonly kind: 'unreadable'; readonly diagnostics: readonly Diagnostic[] };
+
+/** A launch with the machine it would run on. */
+interface ReadOnMachine extends TargetReading {
+  readonly hardware: Hardware;
+}
+
+/**
+ * Reads the launch, finds the model and the machine, predicts, and plans. Nothing is started (but the trainer's Python is
+ * asked for packages where a plan rests on one) and nothing is written.
+ */
+export async function preflight(ports: Ports, request: PreflightRequest): Promise<PreflightOutcome> {
+  const given = parseGivenSettings(request.set);
+  if (!given.ok) return { kind: 'usage', diagnostics: given.error };
+  const read = await readOnMachine(ports, request);
+  if (read.kind !== 'read') return read;
+  const policy = mergePolicy(ports, read.on.policy, request.policy);
+  if (!policy.ok) return { kind: 'unreadable', diagnostics: policy.error };
+  return examine(ports, request, read.on, policy.value, given.value);
+}
+
+/** Which GPUs are visible depends on the launch, and how many processes it starts on which GPUs are visible. */
+async function readOnMachine(
+  ports: Ports,
+  request: PreflightRequest,
+): Promise<{ kind: 'read'; on: ReadOnMachine } | Exclude<PreflightOutcome, Preflight>> {
+  const first = readTarget(ports, request.target, undefined);
+  if (!first.ok) return { kind: 'unreadable', diagnostics: first.error };
+  const { env, spec } = first.value.reading;
+  const hardware = await detectHardware(ports, {
+    ...(request.gpu === undefined ? {} : { gpu: request.gpu }),
+    ...(spec.outputDir?.value ? { outputDir: spec.outputDir.value } : {}),
+    environment: { ...ports.environment, ...env },
+  });
+  if (!hardware.ok) return { kind: 'usage', diagnostics: hardware.error };
+  if (hardware.value.source === 'none') return { kind: 'read', on: { ...first.value, hardware: hardware.value } };
+  const second = readTarget(ports, request.target, hardware.value.gpus.length);
+  if (!second.ok) return { kind: 'unreadable', diagnostics: second.error };
+  return { kind: 'read', on: { ...second.value, hardware: hardware.value } };
+}
+
+async function examine(
+  ports: Ports,
+  asked: PreflightRequest,
+  on: ReadOnMachine,
+  policy: Policy,
+  given: TrainingSpec,
+): Promise<Preflight> {
+  const { reading, hardware } = on;
+  const model = await findModel(ports, reading.spec, asked.model);
+  const spec = settle({ ...reading.spec, ...given }, model.ok ? model.value : undefined);
+  const values = planValues(spec, model.ok ? model.value.facts.checkpointDtype : undefined);
+  const distributed = spec.distributed?.value;
+  const chosen = chooseGpu(hardware, distributed ?? NO_LAUNCHER, policy.headroom);
+  const gpu = isChosen(chosen) ? chosen : undefined;
+  const estimate = model.ok ? estimatorFor(model.value, gpu) : undefined;
+  const before = estimate && values.ok ? estimate(values.value) : undefined;
+
+  const missing = [
+    ...(model.ok ? [] : model.error),
+    ...(values.ok ? [] : values.error),
+    ...(before && !before.ok ? before.error : []),
+    ...(isChosen(chosen) ? [] : chosen),
+  ];
+  const base: CheckReport = {
+    argv: reading.command.argv,
+    env: reading.env,
+    reading,
+    spec,
+    hardware,
+    policy,
+    sources: on.sources,
+    diagnostics: [...reading.diagnostics, ...(gpu?.diagnostics ?? []), ...hostWarnings(hardware, before)],
+    ...(model.ok ? { model: { ...model.value.located, facts: model.value.facts } } : {}),
+    ...(gpu ? { device: gpu.gpu, budget: gpu.budget } : {}),
+    ...(before?.ok ? { estimate: before.value } : {}),
+  };
+  const surroundings = surroundingsOf(ports, reading, hardware, gpu?.gpu.computeCapability);
+  const common = {
+    kind: 'checked',
+    reading,
+    policy,
+    values: values.ok ? values.value : undefined,
+    budget: gpu?.budget,
+    estimate,
+    chosen: gpu,
+    hardware,
+    surroundings,
+  } as const;
+  const [reason, ...more] = missing;
+  if (reason || !values.ok || !estimate || !gpu) {
+    const diagnostics = [...base.diagnostics, ...more];
+    return { ...common, report: { ...base, diagnostics, plan: { verdict: 'unknown', reason: reason! } } };
+  }
+  const request = { values: values.value, budget: gpu.budget, policy, estimate };
+  const planned = await planWithPackages(ports, { reading, hardware, starts: asked.starts }, surroundings, (around) =>
+    planRun({ ...request, surroundings: around }),
+  );
+  return {
+    ...common,
+    surroundings: planned.surroundings,
+    report: { ...base, plan: planned.plan, diagnostics: [...base.diagnostics, ...planned.diagnostics] },
+  };
+}
+
+const NO_LAUNCHER = { nodes: 1, processesPerNode: 1, strategy: 'none', offload: [] } as const;
+
+const isChosen = (chosen: ChosenGpu | readonly Diagnostic[]): chosen is ChosenGpu => 'budget' in chosen;
+
+const estimatorFor =
+  ({ facts }: FoundModel, gpu: ChosenGpu | undefined) =>
+  (values: PlanValues): Result<MemoryEstimate> => {
+    const capability = gpu?.gpu.computeCapability;
+    return estimateMemory(
+      values,
+      facts,
+      gpu ? { name: gpu.gpu.name, ...(capability ? { computeCapability: capability } : {}) } : undefined,
+    );
+  };
+
+/** `dtype: auto` is what the checkpoint says, once the model is known. */
+function settle(spec: TrainingSpec, model: FoundModel | undefined): TrainingSpec {
+  const stored = model?.facts.checkpointDtype;
+  if (spec.dtype?.value !== 'auto' || stored === undefined) return spec;
+  return {
+    ...spec,
+    dtype: { value: stored, origin: { kind: 'derived', from: `config.json of ${model!.located.nameOrPath}` } },
+  };
+}
+
+function hostWarnings(hardware: Hardware, estimate: Result<MemoryEstimate> | undefined): Diagnostic[] {
+  const host = hardware.host;
+  if (!host || !estimate?.ok || estimate.value.ram.peakBytes <= host.availableBytes || hardware.source === 'planned')
+    return [];
+  return [
+    warning('host-ram-short', 'this run may need more host RAM than is available', {
+      notes: [`limited by ${host.limitedBy}`],
+      help: 'fewer dataloader workers, no offload, or a machine with more RAM',
+    }),
+  ];
+}

@@ -1,0 +1,262 @@
+import { join } from 'node:path';
+import type { Diagnostic, Ports } from '../core/index.ts';
+import { classify, type Evidence, type Failure } from '../diagnosis/index.ts';
+import { type FittedLaunch, writeLaunch } from '../dialects/index.ts';
+import { detectHardware, type Gpu, sampleVram } from '../hardware/index.ts';
+import type { MemoryEstimate } from '../memory/index.ts';
+import { type AttemptSummary, changeJson, maskSecrets, snakeCased } from '../report/index.ts';
+import type { SpecChange } from '../spec/index.ts';
+import { defaultTimings, startAttempt } from '../supervisor/index.ts';
+import { type CheckpointWriter, checkpointOfRun } from './checkpoint-of-run.ts';
+import { nextAttempt, type PlannedAttempt, startingValues } from './next-attempt.ts';
+import type { Preflight } from './preflight.ts';
+import type { RunHost } from './run.ts';
+import { createRunFolder, type RunFolder, runName } from './run-folder.ts';
+import { type AttemptRecord, createRunRecord, type Ending, type RunState } from './run-record.ts';
+import type { RunResult } from './run-result.ts';
+import { waitUntilFree } from './wait-until-free.ts';
+
+export interface AttemptsRequest {
+  readonly preflight: Preflight;
+  readonly changes: readonly SpecChange[];
+  readonly configPath: string | undefined;
+  readonly maxRetries: number;
+}
+
+/** An attempt that was made. */
+export interface MadeAttempt extends CheckpointWriter {
+  readonly planned: PlannedAttempt;
+  readonly evidence: Evidence;
+  readonly failure: Failure | undefined;
+}
+
+/** `VAR=x` in front of a command is the shell's doing; there is no shell here, so it goes into the environment. */
+const ASSIGNMENT = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s;
+
+function startable({ argv, env }: FittedLaunch): { argv: readonly string[]; env: Record<string, string> } {
+  const first = argv.findIndex((token) => !ASSIGNMENT.test(token));
+  const assigned = argv.slice(0, Math.max(first, 0)).map((token) => ASSIGNMENT.exec(token)!);
+  return {
+    argv: argv.slice(Math.max(first, 0)),
+    env: { ...Object.fromEntries(assigned.map(([, name, value]) => [name!, value!])), ...env },
+  };
+}
+
+/** Starts the run, and starts it again smaller for as long as it runs out of device memory and the policy allows. */
+export async function runAttempts(ports: Ports, host: RunHost, request: AttemptsRequest): Promise<RunResult> {
+  const { preflight } = request;
+  const folder = createRunFolder(ports, runName(preflight.reading.command.argv, request.configPath));
+  if (!folder.ok) return { kind: 'unreadable', diagnostics: folder.error };
+  const loop = await createLoop(ports, host, request, folder.value);
+  try {
+    return await loop.go();
+  } finally {
+    loop.stopListening();
+  }
+}
+
+async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest, folder: RunFolder) {
+  const { preflight } = request;
+  const gpus = await runningGpus(ports, preflight);
+  const sample = gpus.length > 0 ? () => sampleVram(ports, gpus) : undefined;
+  const baseline = sample ? await sample() : undefined;
+  const save = createRunRecord(ports, folder, { argv: preflight.reading.command.argv, pid: host.pid });
+  const made: MadeAttempt[] = [];
+  const records: AttemptRecord[] = [];
+  const summaries: AttemptSummary[] = [];
+  const began = ports.now().getTime();
+  let running: { signal: (name: NodeJS.Signals) => void } | undefined;
+  let signalled: NodeJS.Signals | undefined;
+  let warned = false;
+  const stopListening = host.onSignal((name) => {
+    signalled ??= name;
+    if (running) {
+      host.emit({ kind: 'signal-forwarded', signal: name });
+      running.signal(name);
+    }
+  });
+
+  const tell = (problem: Diagnostic | undefined): void => {
+    // A full disk must not end a run that trains well; once is enough to say.
+    if (problem && !warned) host.warn({ ...problem, severity: 'warning' });
+    warned ||= problem !== undefined;
+  };
+  const saveState = (state: RunState['state'], rest: Partial<RunState> = {}): void =>
+    tell(save({ state, verdict: preflight.report.plan?.verdict ?? 'unknown', attempts: records, ...rest }));
+
+  const end = (ending: Ending): RunResult => {
+    const result: RunResult = { kind: 'ended', ending, attempts: summaries, runFolder: folder.path };
+    saveState('ended', { ending, exitCode: host.exitCodeOf(result) });
+    return result;
+  };
+
+  async function attempt(planned: PlannedAttempt, number: number): Promise<MadeAttempt | readonly Diagnostic[]> {
+    const opened = folder.openAttempt(number);
+    if (!opened.ok) return opened.error;
+    const fitted = writeLaunch(preflight.reading, {
+      changes: planned.changes,
+      copyFolder: opened.value,
+      ...(planned.resumeFrom ? { resumeFrom: planned.resumeFrom.path } : {}),
+      ...(planned.freshOutputDir === undefined ? {} : { outputDir: planned.freshOutputDir }),
+    });
+    if (!fitted.ok) return fitted.error;
+    const launch = startable(fitted.value);
+    for (const file of fitted.value.files) tell(folder.save(file.copy, file.text));
+    tell(
+      folder.save(join(opened.value, 'command.json'), {
+        argv: maskSecrets(launch.argv),
+        env: maskSecrets(launch.env),
+        cwd: ports.cwd,
+      }),
+    );
+    tell(folder.save(join(opened.value, 'changes.json'), planned.changes.map(changeJson)));
+    const outputDir = planned.freshOutputDir ?? preflight.reading.spec.outputDir?.value ?? undefined;
+    const started = ports.now();
+    records.push({
+      attempt: number,
+      argv: launch.argv,
+      startedAt: started.toISOString(),
+      predictedVramBytes: planned.estimate?.vram.devicePeakBytes ?? null,
+      predictedRamBytes: planned.estimate?.ram.peakBytes ?? null,
+      resumedFrom: planned.resumeFrom?.path ?? null,
+      outputDir: outputDir ?? null,
+    });
+    host.emit({
+      kind: 'attempt-started',
+      attempt: number,
+      argv: launch.argv,
+      changes: planned.changes,
+      predicted: planned.estimate,
+    });
+    const child = startAttempt({
+      argv: launch.argv,
+      env: { ...ports.environment, ...launch.env },
+      cwd: ports.cwd,
+      logPath: join(opened.value, 'output.log'),
+      samplesPath: join(opened.value, 'samples.jsonl'),
+      stdout: host.stdout,
+      stderr: host.stderr,
+      sampleVram: sample,
+      expandableSegments: (
+        launch.env.PYTORCH_CUDA_ALLOC_CONF ??
+        ports.environment.PYTORCH_CUDA_ALLOC_CONF ??
+        ''
+      ).includes('expandable_segments:True'),
+      ...defaultTimings,
+    });
+    running = child;
+    saveState('running');
+    const evidence = await child.ended;
+    running = undefined;
+    return settle(planned, number, started, outputDir, evidence, opened.value);
+  }
+
+  /** Judges an attempt that ended and writes it down. */
+  function settle(
+    planned: PlannedAttempt,
+    number: number,
+    started: Date,
+    outputDir: string | undefined,
+    evidence: Evidence,
+    path: string,
+  ): MadeAttempt {
+    const failure = classify(evidence);
+    const { exitCode, signal, peakVramBytes, peakRamBytes } = evidence;
+    const ended = ports.now();
+    const durationMs = ended.getTime() - started.getTime();
+    records[number - 1] = {
+      ...records[number - 1]!,
+      endedAt: ended.toISOString(),
+      exitCode: exitCode ?? null,
+      signal: signal ?? null,
+      failure: failure ?? null,
+      peakVramBytes: peakVramBytes ?? null,
+      peakRamBytes,
+    };
+    tell(
+      folder.save(
+        join(path, 'outcome.json'),
+        snakeCased({
+          exitCode: exitCode ?? null,
+          signal: signal ?? null,
+          durationMs,
+          failure: failure ?? null,
+          evidence,
+        }) as object,
+      ),
+    );
+    summaries.push({
+      attempt: number,
+      durationMs,
+      end: { exitCode, signal },
+      failure,
+      changes: planned.changes,
+      distributed: planned.values?.distributed,
+      predictedBytes: planned.estimate?.vram.devicePeakBytes,
+      peakVramBytes,
+      fromStep: planned.resumeFrom?.step,
+    });
+    host.emit({
+      kind: 'attempt-ended',
+      attempt: number,
+      end: { exitCode, signal },
+      durationMs,
+      failure,
+      predicted: planned.estimate,
+      peakVramBytes,
+      peakRamBytes,
+    });
+    saveState('between-attempts');
+    return { planned, evidence, failure, startedMs: started.getTime(), values: planned.values, outputDir };
+  }
+
+  async function go(): Promise<RunResult> {
+    saveState('starting');
+    let planned = firstAttempt(preflight, request.changes);
+    for (;;) {
+      const attempted = await attempt(planned, made.length + 1);
+      if (!('evidence' in attempted)) return { kind: 'unreadable', diagnostics: attempted };
+      made.push(attempted);
+      const over = endingOf(attempted, signalled);
+      if (over) {
+        if (attempted.evidence.exitCode === 0)
+          host.emit({ kind: 'finished', attempts: made.length, durationMs: ports.now().getTime() - began });
+        return end(over);
+      }
+      if (!(await waitUntilFree(host, sample, baseline))) return end({ whose: 'snug', reason: 'out-of-vram' });
+      if (signalled) return end({ whose: 'trainer', exitCode: undefined, signal: signalled });
+      const checkpoint = checkpointOfRun(ports, made);
+      const next = await nextAttempt(ports, { preflight, made, checkpoint, maxRetries: request.maxRetries });
+      for (const event of next.events) host.emit(event);
+      if (next.kind === 'give-up') return end({ whose: 'snug', reason: 'out-of-vram' });
+      planned = next.planned;
+    }
+  }
+
+  return { go, stopListening };
+}
+
+/** GPUs that are really there, also when another card is planned for. */
+async function runningGpus(ports: Ports, { hardware, chosen, reading }: Preflight): Promise<readonly Gpu[]> {
+  if (hardware.source === 'nvidia-smi') return chosen?.gpus ?? hardware.gpus;
+  if (hardware.source === 'none') return [];
+  const real = await detectHardware(ports, { environment: { ...ports.environment, ...reading.env } });
+  return real.ok && real.value.source === 'nvidia-smi' ? real.value.gpus : [];
+}
+
+const firstAttempt = (preflight: Preflight, changes: readonly SpecChange[]): PlannedAttempt => {
+  const plan = preflight.report.plan;
+  const rewritten = plan?.verdict === 'rewrite' && changes.length > 0;
+  const estimate: MemoryEstimate | undefined = rewritten ? plan.estimate : preflight.report.estimate;
+  return { changes, estimate, values: rewritten ? plan.values : startingValues(preflight) };
+};
+
+/** undefined: it ran out of device memory and may be tried again. */
+function endingOf({ evidence, failure }: MadeAttempt, signalled: NodeJS.Signals | undefined): Ending | undefined {
+  const { exitCode, signal, startFailure, forwardedSignal } = evidence;
+  if (startFailure) return { whose: 'snug', reason: startFailure === 'not-found' ? 'not-found' : 'not-started' };
+  const own: Ending = { whose: 'trainer', exitCode, signal };
+  if (!failure || forwardedSignal || signalled) return own;
+  if (failure.resource === 'host_ram') return { whose: 'snug', reason: 'out-of-host-ram' };
+  return failure.resource === 'vram' ? undefined : own;
+}

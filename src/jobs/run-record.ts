@@ -1,0 +1,54 @@
+import type { Diagnostic, Ports } from '../core/index.ts';
+import type { Failure } from '../diagnosis/index.ts';
+import { maskSecrets, snakeCased } from '../report/index.ts';
+import type { RunFolder } from './run-folder.ts';
+
+/** Whose exit code it is, and why. */
+export type Ending =
+  | { readonly whose: 'trainer'; readonly exitCode: number | undefined; readonly signal: string | undefined }
+  | {
+      readonly whose: 'snug';
+      readonly reason: 'refused' | 'cannot-estimate' | 'out-of-vram' | 'out-of-host-ram' | 'not-found' | 'not-started';
+    };
+
+export interface AttemptRecord {
+  readonly attempt: number;
+  readonly argv: readonly string[];
+  readonly startedAt: string;
+  readonly endedAt?: string;
+  readonly exitCode?: number | null;
+  readonly signal?: string | null;
+  readonly failure?: Failure | null;
+  readonly predictedVramBytes: number | null;
+  readonly predictedRamBytes: number | null;
+  readonly peakVramBytes?: number | null;
+  readonly peakRamBytes?: number | null;
+  readonly resumedFrom: string | null;
+  readonly outputDir: string | null;
+}
+
+export interface RunState {
+  readonly state: 'starting' | 'running' | 'between-attempts' | 'ended';
+  readonly verdict: string;
+  readonly attempts: readonly AttemptRecord[];
+  readonly ending?: Ending;
+  readonly exitCode?: number;
+}
+
+/** Keeps `run.json` true after every step; a crash of snug leaves the last whole state. */
+export function createRunRecord(ports: Ports, folder: RunFolder, launch: { argv: readonly string[]; pid: number }) {
+  const startedAt = ports.now().toISOString();
+  return (state: RunState): Diagnostic | undefined => {
+    const attempts = state.attempts.map((attempt) => ({ ...attempt, argv: maskSecrets(attempt.argv) }));
+    return folder.saveState({
+      schema_version: 1,
+      id: folder.id,
+      started_at: startedAt,
+      updated_at: ports.now().toISOString(),
+      cwd: ports.cwd,
+      pid: launch.pid,
+      argv: maskSecrets(launch.argv),
+      ...(snakeCased({ ...state, attempts }) as object),
+    });
+  };
+}

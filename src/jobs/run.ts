@@ -1,0 +1,64 @@
+import type { Diagnostic, Ports } from '../core/index.ts';
+import type { CheckReport, RunEvent } from '../report/index.ts';
+import type { SpecChange } from '../spec/index.ts';
+import { check } from './check.ts';
+import type { Preflight, PreflightRequest } from './preflight.ts';
+import { runAttempts } from './run-attempts.ts';
+import type { RunResult } from './run-result.ts';
+
+export interface RunRequest extends PreflightRequest {
+  readonly dryRun: boolean;
+  /** Whether `--retries` was given: then also a mode that leaves settings alone may retry smaller. */
+  readonly retriesAsked: boolean;
+}
+
+/** What a run needs of the terminal it runs in. */
+export interface RunHost {
+  readonly stdout: NodeJS.WritableStream;
+  readonly stderr: NodeJS.WritableStream;
+  readonly pid: number;
+  readonly emit: (event: RunEvent) => void;
+  /** Shown before anything is started. */
+  readonly onReport: (report: CheckReport) => void;
+  /** Registers for signals sent to snug; returns how to stop listening. */
+  readonly onSignal: (listener: (signal: NodeJS.Signals) => void) => () => void;
+  readonly warn: (diagnostic: Diagnostic) => void;
+  readonly exitCodeOf: (result: RunResult) => number;
+}
+
+/** What is started under the policy's mode: the plan's changes, none, or nothing at all. */
+type Decision =
+  | { readonly kind: 'start'; readonly changes: readonly SpecChange[] }
+  | { readonly kind: 'stop'; readonly reason: 'refused' | 'cannot-estimate' };
+
+/** `rewrite` starts the fitted run, `refuse` only what fits as it is, `warn` the run as it came. */
+export function decide({ report, policy }: Pick<Preflight, 'report' | 'policy'>): Decision {
+  const plan = report.plan;
+  if (plan?.verdict === 'fits') return { kind: 'start', changes: [] };
+  if (!plan || plan.verdict === 'unknown') {
+    return policy.mode === 'refuse' ? { kind: 'stop', reason: 'cannot-estimate' } : { kind: 'start', changes: [] };
+  }
+  if (policy.mode === 'warn') return { kind: 'start', changes: [] };
+  if (plan.verdict === 'rewrite' && policy.mode === 'rewrite') return { kind: 'start', changes: plan.changes };
+  return { kind: 'stop', reason: 'refused' };
+}
+
+/** The main job: make it fit, start it, look after it, bring it home. */
+export async function run(ports: Ports, request: RunRequest, host: RunHost): Promise<RunResult> {
+  const outcome = await check(ports, request);
+  if (outcome.kind !== 'checked') return outcome;
+  const decision = decide(outcome);
+  const report = decision.kind === 'start' ? outcome.report : withoutLaunch(outcome.report);
+  if (request.dryRun) return { kind: 'dry-run', report, decision: decision.kind };
+  host.onReport(report);
+  if (decision.kind === 'stop') return { kind: 'stopped', ending: { whose: 'snug', reason: decision.reason }, report };
+  const asked = request.retriesAsked || outcome.policy.mode === 'rewrite';
+  return runAttempts(ports, host, {
+    preflight: outcome,
+    changes: decision.changes,
+    configPath: request.target.kind === 'config' ? request.target.path : undefined,
+    maxRetries: asked ? outcome.policy.maxRetries : 0,
+  });
+}
+
+const withoutLaunch = ({ fitted: _, ...report }: CheckReport): CheckReport => report;
