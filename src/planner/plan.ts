@@ -24,7 +24,7 @@ export const DEFAULT_POLICY: Policy = {
 export interface Surroundings {
   /** Whether the dialect can write this setting to this value; else the reason, one clause. */
   readonly writable: (setting: SettingName, to: unknown) => true | string;
-  /** Whether these import in the trainer's Python; `unknown`: there is no way to ask (planning for another machine). */
+  /** Whether these import in the trainer's Python; `unknown`: not asked, or no way to ask (planning for another machine); it counts as importing. */
   readonly packages: {
     readonly bitsandbytes: boolean | 'unknown';
     readonly flashAttn: boolean | 'unknown';

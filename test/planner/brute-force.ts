@@ -8,10 +8,15 @@ export interface Choice {
   readonly rank: readonly number[];
 }
 
-/** Every plan there is, by plain enumeration over what the levers offer themselves (needs and writable are not asked). */
+/** Every plan there is, by plain enumeration over what the levers offer themselves (of their needs only packages are asked for). */
 export function everyPlan({ values, policy, surroundings }: PlanRequest): readonly Choice[] {
   let plans: Choice[] = [{ values, levers: [], rank: [0, 0, 1, 0, 0] }];
-  for (const lever of LEVERS.filter(({ class: leverClass }) => policy.allow.includes(leverClass))) {
+  const usable = LEVERS.filter(
+    (lever) =>
+      policy.allow.includes(lever.class) &&
+      lever.needs.every((need) => need.kind !== 'package' || surroundings.packages[need.name]),
+  );
+  for (const lever of usable) {
     plans = plans.flatMap((plan) => {
       const options = lever.options(plan.values, surroundings);
       if (typeof options === 'string') return [plan];

@@ -49,49 +49,64 @@ describe('levers', () => {
     expect(found.map((set) => [set.perDeviceTrainBatchSize, set.gradientAccumulationSteps])).toEqual(expected);
   });
 
+  it.each<[string, Partial<PlanValues>, unknown]>([
+    ['eager', { attnImplementation: 'eager' }, [{ attnImplementation: 'sdpa' }]],
+    ['sdpa', { attnImplementation: 'sdpa' }, []],
+    ['flex attention', { attnImplementation: 'flex_attention' }, []],
+  ])('attention: %s', (_, values, expected) => expect(options('attention', values)).toEqual(expected));
+
   it.each<[string, Partial<PlanValues>, Parameters<typeof surroundings>[0], unknown]>([
-    ['eager on a card with flash attention', { attnImplementation: 'eager' }, withFlash, ['sdpa', 'flash_attention_2']],
-    ['eager without the package', { attnImplementation: 'eager' }, {}, ['sdpa']],
-    ['sdpa without the package', {}, {}, 'flash_attn does not import'],
+    ['eager', { attnImplementation: 'eager' }, withFlash, ['flash_attention_2']],
+    ['without the package', {}, {}, "flash_attn does not import in the trainer's Python"],
     [
-      'sdpa on Turing',
+      'on Turing',
       {},
       { ...withFlash, computeCapability: { major: 7, minor: 5 } },
       'flash attention needs compute capability 8.0',
     ],
-    ['sdpa in fp32', { dtype: 'fp32', mixedPrecision: 'no' }, withFlash, 'flash attention needs bf16 or fp16'],
-    ['sdpa in fp32 under autocast', { dtype: 'fp32' }, withFlash, ['flash_attention_2']],
-    ['flex attention', { attnImplementation: 'flex_attention' }, withFlash, []],
-  ])('attention: %s', (_, values, around, expected) => {
-    const found = options('attention', values, around);
+    [
+      'on a card nobody described',
+      {},
+      { ...withFlash, computeCapability: undefined },
+      'the compute capability of the card is not known',
+    ],
+    ['in fp32', { dtype: 'fp32', mixedPrecision: 'no' }, withFlash, 'flash attention needs bf16 or fp16'],
+    ['in fp32 under autocast', { dtype: 'fp32' }, withFlash, ['flash_attention_2']],
+    ['flash attention 3 already', { attnImplementation: 'flash_attention_3' }, withFlash, []],
+  ])('flash-attention: %s', (_, values, around, expected) => {
+    const found = options('flash-attention', values, around);
     expect(typeof found === 'string' ? found : found.map((set) => set.attnImplementation)).toEqual(expected);
   });
 
-  it.each<[string, Partial<PlanValues>, Parameters<typeof surroundings>[0], unknown]>([
-    ['full logits', {}, {}, ['chunked']],
-    ['full logits with liger', {}, withFlash, ['chunked', 'fused']],
-    ['chunked with liger', { lossImpl: 'chunked' }, withFlash, ['fused']],
-    ['chunked without', { lossImpl: 'chunked' }, {}, 'liger_kernel does not import'],
+  it.each<[string, string, Partial<PlanValues>, Parameters<typeof surroundings>[0], unknown]>([
+    ['loss', 'full logits', {}, {}, ['chunked']],
+    ['loss', 'chunked already', { lossImpl: 'chunked' }, {}, []],
+    ['fused-loss', 'full logits', {}, withFlash, ['fused']],
+    ['fused-loss', 'chunked', { lossImpl: 'chunked' }, withFlash, ['fused']],
+    ['fused-loss', 'no package', {}, {}, "liger_kernel does not import in the trainer's Python"],
     [
+      'loss',
       'an adapter on the head',
       { method: 'lora', lora: { ...toyLora, targetModules: ['q_proj', 'lm_head'] } },
       {},
       'the output head is trained by an adapter',
     ],
     [
+      'fused-loss',
       'a trained head',
       { method: 'lora', lora: { ...toyLora, modulesToSave: ['lm_head'] } },
-      {},
+      withFlash,
       'the output head is trained by an adapter',
     ],
     [
+      'loss',
       'an adapter on a module named alike',
       { method: 'lora', lora: { ...toyLora, targetModules: ['lm_head_norm'] } },
       {},
       ['chunked'],
     ],
-  ])('loss: %s', (_, values, around, expected) => {
-    const found = options('loss', values, around);
+  ])('%s: %s', (lever, _, values, around, expected) => {
+    const found = options(lever, values, around);
     expect(typeof found === 'string' ? found : found.map((set) => set.lossImpl)).toEqual(expected);
   });
 
@@ -163,10 +178,11 @@ describe('levers', () => {
     ]);
   });
 
-  it('an unknown environment counts for bitsandbytes and against flash attention', () => {
+  it('a package that was not asked for yet counts as there', () => {
     const packages = { bitsandbytes: 'unknown', flashAttn: 'unknown', liger: 'unknown' } as const;
     expect(options('qlora', { method: 'lora', lora: toyLora }, { packages })).toHaveLength(1);
-    expect(options('attention', {}, { packages })).toBe('whether flash_attn imports is not known');
+    expect(options('flash-attention', {}, { packages })).toHaveLength(1);
+    expect(options('fused-loss', {}, { packages })).toHaveLength(1);
   });
 
   it('eval-batch: only where evaluation runs', () => {

@@ -3,6 +3,13 @@ import { type PlanValues, type SettingName, settingKey } from '../../spec/index.
 import type { Surroundings } from '../plan.ts';
 import type { Lever, LeverNeed } from './lever.ts';
 
+/** What people know the packages as. */
+const MODULES: Readonly<Record<keyof Surroundings['packages'], string>> = {
+  bitsandbytes: 'bitsandbytes',
+  flashAttn: 'flash_attn',
+  liger: 'liger_kernel',
+};
+
 const SHARDED = ['zero3', 'fsdp1', 'fsdp2', 'hsdp'];
 
 function obstacle(need: LeverNeed, values: PlanValues, surroundings: Surroundings): string | undefined {
@@ -10,9 +17,9 @@ function obstacle(need: LeverNeed, values: PlanValues, surroundings: Surrounding
     case 'package': {
       const present = surroundings.packages[need.name];
       if (present === 'unknown') {
-        return need.whenUnknown === 'present' ? undefined : `whether ${need.name} imports is not known`;
+        return need.whenUnknown === 'present' ? undefined : `whether ${MODULES[need.name]} imports is not known`;
       }
-      return present ? undefined : `${need.name} does not import in the trainer's Python`;
+      return present ? undefined : `${MODULES[need.name]} does not import in the trainer's Python`;
     }
     case 'platform':
       return surroundings.platform === need.name ? undefined : `works on ${need.name} only`;

@@ -1,7 +1,9 @@
 import { allocator } from './allocator.ts';
 import { attention } from './attention.ts';
 import { evalBatch } from './eval-batch.ts';
+import { flashAttention } from './flash-attention.ts';
 import { frozenBase16bit } from './frozen-base-16bit.ts';
+import { fusedLoss } from './fused-loss.ts';
 import { gradientCheckpointing } from './gradient-checkpointing.ts';
 import type { Lever } from './lever.ts';
 import { lora } from './lora.ts';
@@ -24,7 +26,9 @@ export const LEVERS: readonly Lever[] = [
   maxLength,
   gradientCheckpointing,
   attention,
+  flashAttention,
   loss,
+  fusedLoss,
   evalBatch,
   allocator,
   microBatch,
