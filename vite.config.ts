@@ -10,5 +10,7 @@ export default defineConfig({
     emptyOutDir: true,
     rollupOptions: { output: { entryFileNames: 'snug.js', chunkFileNames: '[name]-[hash].js' } },
   },
+  // write-file-atomic names its temporary files after its own path, which a bundle does not have; the pid makes them differ.
+  define: { __filename: JSON.stringify('snug') },
   ssr: { noExternal: true, target: 'node' },
 });

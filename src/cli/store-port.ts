@@ -7,7 +7,9 @@ function attempt(write: () => void): ReadOutcome<undefined> {
     write();
     return { ok: true, value: undefined };
   } catch (thrown) {
-    return { ok: false, code: (thrown as NodeJS.ErrnoException).code ?? 'EUNKNOWN' };
+    const { code } = thrown as NodeJS.ErrnoException;
+    if (code === undefined) throw thrown;
+    return { ok: false, code };
   }
 }
 
