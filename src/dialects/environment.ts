@@ -27,8 +27,8 @@ export function mergeAllocatorConf(before: string | undefined, added: string): s
 
 /** GPUs that a program with this environment sees: the machine's, or as many as CUDA_VISIBLE_DEVICES names. */
 export function visibleIn(environment: Environment, context: ReadContext): number | undefined {
-  const list = environment['CUDA_VISIBLE_DEVICES'];
-  if (list === undefined || list === context.environment['CUDA_VISIBLE_DEVICES']) return context.visibleGpus;
+  const list = environment.CUDA_VISIBLE_DEVICES;
+  if (list === undefined || list === context.environment.CUDA_VISIBLE_DEVICES) return context.visibleGpus;
   const ids = list.split(',').map((id) => id.trim());
   // CUDA stops at the first name that is no device; an empty list and -1 hide every GPU.
   const end = ids.findIndex((id) => !/^(?:\d+|GPU-[\w-]+|MIG-[\w/-]+)$/.test(id));

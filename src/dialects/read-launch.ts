@@ -110,6 +110,7 @@ function foldReading(argv: readonly string[], { layers, end }: Walked): LaunchRe
     {},
     ...inner.map((layer) => layer.reading.spec),
     trainer?.reading.spec ?? {},
+    engineCheckpointing(inner, trainer),
     { distributed: distributed.setting },
     allocator ? { allocatorConf: allocator } : {},
   );
@@ -150,6 +151,16 @@ function foldReading(argv: readonly string[], { layers, end }: Walked): LaunchRe
     writable: writableIn(internals),
     internals,
   };
+}
+
+/** FSDP's own activation checkpointing holds where the trainer's is off. */
+function engineCheckpointing(
+  inner: readonly Layer[],
+  trainer: Layer | undefined,
+): Pick<TrainingSpec, 'gradientCheckpointing'> {
+  const engine = inner.findLast((layer) => layer.reading.spec.gradientCheckpointing?.value?.enabled);
+  const own = trainer?.reading.spec.gradientCheckpointing?.value?.enabled;
+  return engine && !own ? { gradientCheckpointing: engine.reading.spec.gradientCheckpointing! } : {};
 }
 
 /** Launchers, the trainer, then engines; an engine that no dialect reads still joins. */

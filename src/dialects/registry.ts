@@ -1,5 +1,9 @@
+import { accelerate } from './accelerate/index.ts';
 import type { Dialect } from './dialect.ts';
 import { hfTrainer } from './hf-trainer/index.ts';
+import { program, python } from './python/index.ts';
+import { torchrun } from './torchrun/index.ts';
+import { trl } from './trl/index.ts';
 import { WRAPPERS } from './wrappers/index.ts';
 
 /**
@@ -10,7 +14,13 @@ export const REGISTRY: readonly Dialect[] = [
   // wrappers
   ...WRAPPERS,
   // launchers
+  accelerate,
+  torchrun,
+  python,
   // trainers
+  trl,
   hfTrainer,
   // engines
+  // any other program, when nobody else knows it
+  program,
 ];

@@ -66,7 +66,7 @@ export function parseFlags(tokens: readonly Token[], grammar: Grammar): ParsedFl
       });
     }
     const known = match.kind === 'field';
-    const key = known ? match.key : asKey(spelling);
+    const key = known ? match.key : unknownKey(spelling, grammar);
     const negated = known && match.negated;
     const follow = negated ? 0 : known ? LIMIT[grammar.fields.get(key)!] : Number.POSITIVE_INFINITY;
     const values: Token[] = [];
@@ -109,6 +109,12 @@ function isOption(text: string): boolean {
   const space = text.indexOf(' ');
   const equals = text.indexOf('=');
   return space < 0 || (equals >= 0 && equals < space);
+}
+
+/** An unknown option by its name, but never under the name of a field that it is not (`--max-seq_length`). */
+function unknownKey(spelling: string, grammar: Grammar): string {
+  const key = asKey(spelling);
+  return grammar.fields.has(key) ? spelling.replace(/^-+/, '') : key;
 }
 
 const asKey = (spelling: string): string => spelling.replace(/^-+/, '').replaceAll('-', '_');

@@ -68,8 +68,8 @@ function modelFolder(model: string, context: ReadContext): string | undefined {
   const own = model.startsWith('/') ? model : `${context.cwd}/${model}`;
   if (context.files.info(own)?.kind === 'folder') return own;
   const { environment } = context;
-  const home = environment['HF_HOME'] ?? `${environment['XDG_CACHE_HOME'] ?? `${context.homeDir}/.cache`}/huggingface`;
-  const hub = environment['HF_HUB_CACHE'] ?? `${home}/hub`;
+  const home = environment.HF_HOME ?? `${environment.XDG_CACHE_HOME ?? `${context.homeDir}/.cache`}/huggingface`;
+  const hub = environment.HF_HUB_CACHE ?? `${home}/hub`;
   const snapshots = `${hub}/models--${model.replaceAll('/', '--')}/snapshots`;
   const newest = context.files
     .list(snapshots)

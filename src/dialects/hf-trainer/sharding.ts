@@ -53,9 +53,8 @@ function readFsdp(reader: SettingReader, context: ReadContext): TrainerSharding 
   }
   const config = readFsdpConfig(reader, context);
   const words = Array.isArray(found.raw) ? found.raw.map(String) : String(found.raw).split(/[\s,]+/);
-  const version = Number(config.value['version'] ?? config.value['fsdp_version'] ?? 2);
-  const offloads =
-    words.includes('offload') || isOn(config.value['cpu_offload']) || isOn(config.value['offload_params']);
+  const version = Number(config.value.version ?? config.value.fsdp_version ?? 2);
+  const offloads = words.includes('offload') || isOn(config.value.cpu_offload) || isOn(config.value.offload_params);
   const strategy = words.includes('no_shard')
     ? 'ddp'
     : words.some((word) => word.startsWith('hybrid_shard'))

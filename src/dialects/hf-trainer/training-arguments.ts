@@ -124,7 +124,7 @@ function readLiger(reader: SettingReader, defaults: TrainingDefaults): Setting<L
   const liger = reader.given(['use_liger_kernel'], toBoolean);
   const config = reader.given(['liger_kernel_config'], orNull(toMap));
   // Liger's model patch brings the fused loss unless its own switch says otherwise.
-  const fused = liger?.value === true && config?.value?.['fused_linear_cross_entropy'] !== false;
+  const fused = liger?.value === true && config?.value?.fused_linear_cross_entropy !== false;
   if (fused) return { value: 'fused', origin: liger!.origin };
   return { value: defaults.lossImpl, origin: defaults.origin };
 }

@@ -71,7 +71,7 @@ function writeCheckpointing(
   const read = found && orNull(toMap)(found.raw);
   if (read && !read.ok) return cannot('gradient_checkpointing_kwargs cannot be read, so nothing is added to it');
   const before = read?.value ?? {};
-  const byField = offloadField !== undefined && before['offload'] !== true;
+  const byField = offloadField !== undefined && before.offload !== true;
   if (byField) parts.push(writeSwitch(values, set, offloadField, to.offload));
   const wanted: Record<string, FileValue> = {
     use_reentrant: to.useReentrant,

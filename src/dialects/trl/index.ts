@@ -1,0 +1,16 @@
+import type { Dialect } from '../dialect.ts';
+import { startOfTrl } from './detect.ts';
+import { readTrl, type TrlDetail } from './read.ts';
+import { TRL_1_13 } from './versions.ts';
+import { writeTrl } from './write.ts';
+
+/** TRL's command line, its scripts, and scripts that parse its config classes. */
+export const trl: Dialect<TrlDetail> = {
+  id: 'trl',
+  kind: 'trainer',
+  title: 'TRL',
+  docs: 'https://huggingface.co/docs/trl/clis',
+  detect: (position, context) => startOfTrl(position, context)?.claim,
+  read: (_, position, context) => readTrl(startOfTrl(position, context)!, TRL_1_13, position, context),
+  write: writeTrl,
+};
