@@ -45,8 +45,10 @@ async function measureCards(
   const visible = applyVisibleDevices(all, await readMigSlices(ports, all), environment);
   const unknown = visible.gpus.filter(({ totalBytes }) => totalBytes === undefined);
   const shared = visible.gpus.filter(({ sharesHostMemory }) => sharesHostMemory);
+  const isAmd = all.length === 0 && ports.files.info('/dev/kfd') !== undefined;
   const notes = [
     ...report.notes,
+    ...(isAmd ? ['there is an AMD GPU, which snug does not measure: plan for it by its size, --gpu 192GiB'] : []),
     ...visible.notes,
     ...unknown.map(({ index, name }) => `the driver does not tell the memory of GPU ${index} (${name})`),
     ...shared.map(({ index, name }) => `GPU ${index} (${name}) uses the host's memory: one budget for both`),

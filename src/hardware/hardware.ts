@@ -16,9 +16,9 @@ export interface Gpu {
 export interface HostMemory {
   /** MemTotal, bytes. */
   readonly totalBytes: number;
-  /** The least of MemAvailable and what every cgroup above this process leaves, bytes. */
+  /** The least of MemAvailable, what every cgroup above this process leaves, and Slurm's limit for the job, bytes. */
   readonly availableBytes: number;
-  /** What decided `availableBytes`: `MemAvailable`, or the cgroup's path. */
+  /** What decided `availableBytes`: `MemAvailable`, the cgroup's path, or the variable in which Slurm states its limit. */
   readonly limitedBy: string;
   readonly swapTotalBytes: number;
   readonly swapFreeBytes: number;

@@ -1,4 +1,4 @@
-import { KiB, type Ports } from '../core/index.ts';
+import { KiB, MiB, type Ports } from '../core/index.ts';
 import { readMemoryCgroups } from './cgroup.ts';
 import type { HostMemory } from './hardware.ts';
 
@@ -8,6 +8,18 @@ function readMeminfo(text: string): (key: string) => number | undefined {
     const match = new RegExp(`^${key}:\\s+(\\d+) kB`, 'm').exec(text);
     return match ? Number(match[1]) * KiB : undefined;
   };
+}
+
+/** What Slurm gives this job on this node, in MiB there; it ends a job that takes more even where no cgroup holds it. */
+function readSlurmLimit({ environment }: Ports): { bytes: number; limitedBy: string }[] {
+  const read = (name: string): number => (/^\d+$/.test(environment[name] ?? '') ? Number(environment[name]) : 0);
+  const perCpu = read('SLURM_MEM_PER_CPU') * read('SLURM_CPUS_ON_NODE');
+  const limits = [
+    { bytes: read('SLURM_MEM_PER_NODE') * MiB, limitedBy: 'SLURM_MEM_PER_NODE' },
+    { bytes: perCpu * MiB, limitedBy: 'SLURM_MEM_PER_CPU' },
+  ];
+  // 0 stands for the whole node.
+  return limits.filter(({ bytes }) => bytes > 0);
 }
 
 function readLinuxMemory(ports: Ports): HostMemory | undefined {
@@ -20,6 +32,7 @@ function readLinuxMemory(ports: Ports): HostMemory | undefined {
   if (totalBytes === undefined) return undefined;
   const rooms = [
     { bytes: availableBytes, limitedBy: 'MemAvailable' },
+    ...readSlurmLimit(ports),
     ...readMemoryCgroups(ports).flatMap(({ folder, limitBytes, usedBytes }) =>
       limitBytes === undefined ? [] : [{ bytes: Math.max(0, limitBytes - usedBytes), limitedBy: folder }],
     ),

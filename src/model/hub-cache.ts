@@ -1,5 +1,6 @@
-import { isAbsolute, join } from 'node:path';
+import { join } from 'node:path';
 import type { Ports } from '../core/index.ts';
+import { resolvePath } from './resolve-path.ts';
 
 /** `$NAME` and `${NAME}` from the environment, as Python's expandvars: unknown ones stay. */
 const expandVariables = (text: string, environment: Ports['environment']): string =>
@@ -7,12 +8,6 @@ const expandVariables = (text: string, environment: Ports['environment']): strin
     /\$(?:\{(\w+)\}|(\w+))/g,
     (whole, braced?: string, bare?: string) => environment[braced ?? bare!] ?? whole,
   );
-
-/** `~` and `~/…` as the home folder; relative paths below `cwd`. */
-export function resolvePath(path: string, ports: Ports, cwd: string): string {
-  const home = /^~(?=$|[/\\])/.test(path) ? join(ports.homeDir, path.slice(1)) : path;
-  return isAbsolute(home) ? home : join(cwd, home);
-}
 
 /** The folder where the Hugging Face libraries keep downloads. Source: huggingface_hub/constants.py. */
 export function hubCacheFolder(ports: Ports): string {

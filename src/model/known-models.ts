@@ -4,6 +4,7 @@ import falcon from './known-models/falcon.json' with { type: 'json' };
 import gemma from './known-models/gemma.json' with { type: 'json' };
 import gpt from './known-models/gpt.json' with { type: 'json' };
 import gptOss from './known-models/gpt-oss.json' with { type: 'json' };
+import granite from './known-models/granite.json' with { type: 'json' };
 import llama from './known-models/llama.json' with { type: 'json' };
 import llamaLikes from './known-models/llama-likes.json' with { type: 'json' };
 import mistral from './known-models/mistral.json' with { type: 'json' };
@@ -16,6 +17,7 @@ import qwen15 from './known-models/qwen1.5.json' with { type: 'json' };
 import qwen2 from './known-models/qwen2.json' with { type: 'json' };
 import qwen3 from './known-models/qwen3.json' with { type: 'json' };
 import smollm from './known-models/smollm.json' with { type: 'json' };
+import stablelm from './known-models/stablelm.json' with { type: 'json' };
 import starcoder from './known-models/starcoder.json' with { type: 'json' };
 
 /** A model that ships with snug: the parts of its config.json that shape memory, checked by scripts/check-known-models.py. */
@@ -46,6 +48,7 @@ const FAMILIES: readonly (readonly Group[])[] = [
   gemma,
   gpt,
   gptOss,
+  granite,
   llama,
   llamaLikes,
   mistral,
@@ -58,6 +61,7 @@ const FAMILIES: readonly (readonly Group[])[] = [
   qwen2,
   qwen3,
   smollm,
+  stablelm,
   starcoder,
 ];
 
@@ -99,6 +103,15 @@ function findStoredIn4Bits(id: string): KnownModel | undefined {
   return base && { ...base, id, config: { ...base.config, quantization_config: STORED_IN_4_BITS } };
 }
 
-/** Looks a Hub id up in the table that ships with snug. */
-export const findKnownModel = (id: string): KnownModel | undefined =>
-  byId.get(id.toLowerCase()) ?? findStoredIn4Bits(id);
+/** Organisations on ModelScope that hold copies of other makers' models under the same names. */
+const COPIES = /^(?:LLM-Research|AI-ModelScope|modelscope)\//i;
+
+const byNameAlone: ReadonlyMap<string, KnownModel> = new Map(
+  knownModels.map((model) => [model.id.split('/').at(-1)!.toLowerCase(), model]),
+);
+
+/** Looks a model id up in the table that ships with snug; ids are those of the Hub, ModelScope's copies included. */
+export function findKnownModel(id: string): KnownModel | undefined {
+  const copied = COPIES.test(id) ? byNameAlone.get(id.replace(COPIES, '').toLowerCase()) : undefined;
+  return byId.get(id.toLowerCase()) ?? findStoredIn4Bits(id) ?? (copied && { ...copied, id });
+}

@@ -3,9 +3,11 @@ import { distance } from 'fastest-levenshtein';
 import { error, fail, ok, type Ports, type Result } from '../core/index.ts';
 import { readConfigFile } from './config-file.ts';
 import { downloadConfig } from './download-config.ts';
-import { findSnapshot, hubCacheFolder, resolvePath } from './hub-cache.ts';
+import { findSnapshot, hubCacheFolder } from './hub-cache.ts';
 import { findKnownModel, knownModels } from './known-models.ts';
 import type { LocatedModel } from './located.ts';
+import { findInModelScopeCache } from './modelscope-cache.ts';
+import { resolvePath } from './resolve-path.ts';
 import { measureCheckpoint } from './safetensors.ts';
 
 export interface LocateOptions {
@@ -157,6 +159,13 @@ async function lookInCache(search: Search): Promise<Answer> {
   return model ?? oddly(`the cached snapshot ${snapshot.folder} holds no config.json`);
 }
 
+/** Where ms-swift downloads to unless told otherwise. Silent when it has nothing: few machines have this cache. */
+async function lookInModelScopeCache(search: Search): Promise<Answer> {
+  const folder = findInModelScopeCache(search.ports, search.name);
+  const model = folder === undefined ? undefined : await readModelFolder(search, 'cache', folder);
+  return model ?? { looked: [] };
+}
+
 function lookInTable(search: Search, trail: readonly Looked[]): Answer {
   const path = isPath(search.name);
   const id = path ? idAtEnd(search.name) : search.name;
@@ -214,7 +223,7 @@ async function locate(search: Search): Promise<Result<LocatedModel>> {
   const looked: Looked[] = [];
   const places = isPath(search.name)
     ? [lookInFolder, lookInTable]
-    : [lookInFolder, lookInCache, lookInTable, lookOnline];
+    : [lookInFolder, lookInCache, lookInModelScopeCache, lookInTable, lookOnline];
   for (const look of places) {
     const answer = await look(search, looked);
     if (!('looked' in answer)) return answer;
@@ -225,7 +234,7 @@ async function locate(search: Search): Promise<Result<LocatedModel>> {
 
 /**
  * Finds the config.json of a model, as the trainer would and then a little further: a local folder (of a PEFT adapter:
- * its base model), the Hugging Face cache, the table that ships with snug, and with `--online` the Hub.
+ * its base model), the caches of Hugging Face and ModelScope, the table that ships with snug, and with `--online` the Hub.
  * Errors: `unknown-model`, `no-model-config`, `broken-model-config`, `adapter-without-base`, `gated-model`,
  * `download-failed`.
  */

@@ -72,6 +72,20 @@ describe('no cgroup', () => {
   });
 });
 
+describe('a Slurm job', () => {
+  const inJob = (environment: Record<string, string>) =>
+    room(fakePorts({ environment, files: { '/proc/meminfo': meminfo(128, 96) } }));
+
+  it.each<[Record<string, string>, string]>([
+    [{ SLURM_MEM_PER_NODE: '32768' }, '32 by SLURM_MEM_PER_NODE'],
+    [{ SLURM_MEM_PER_CPU: '2048', SLURM_CPUS_ON_NODE: '12' }, '24 by SLURM_MEM_PER_CPU'],
+    [{ SLURM_MEM_PER_NODE: '0' }, '96 by MemAvailable'],
+    [{ SLURM_MEM_PER_CPU: '2048' }, '96 by MemAvailable'],
+    [{ SLURM_MEM_PER_NODE: '512000' }, '96 by MemAvailable'],
+    [{ SLURM_MEM_PER_NODE: '8G' }, '96 by MemAvailable'],
+  ])('%j', async (environment, expected) => expect(await inJob(environment)).toBe(expected));
+});
+
 describe('cgroup v2', () => {
   const root = '/sys/fs/cgroup';
   const nested = {

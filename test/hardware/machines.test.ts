@@ -125,6 +125,16 @@ describe('machines without a usable driver', () => {
   });
 });
 
+describe('an AMD machine', () => {
+  it('is told how to plan for its card', async () => {
+    const hardware = await detect({ files: { '/proc/meminfo': MEMINFO }, others: ['/dev/kfd'] });
+    expect(hardware.notes).toEqual([
+      'nvidia-smi is not installed here',
+      'there is an AMD GPU, which snug does not measure: plan for it by its size, --gpu 192GiB',
+    ]);
+  });
+});
+
 describe('MIG', () => {
   const name = 'NVIDIA A100-SXM4-40GB';
   const list = [

@@ -11,10 +11,11 @@ describe('the table of known models', () => {
   it('gives every model a family and a size that agrees with its name', () => {
     const odd = knownModels.filter(({ id, config, parameters }) => {
       // `8x7B` counts experts, `30B-A3B` names the active part as well, `7b` and `135M` are what they say.
-      const [, experts, size, unit] = /(?:^|[-_/])(?:(\d+)x)?(\d+(?:[.b]\d+)?)(m|b)(?=$|[-_])/i.exec(id) ?? [];
+      const [, experts, size, unit] = /(?:^|[-_/])(?:(\d+)x)?(\d+(?:[.b_]\d+)?)(m|b)(?=$|[-_])/i.exec(id) ?? [];
       if (typeof config.model_type !== 'string' || !Array.isArray(config.architectures)) return true;
       if (size === undefined) return false;
-      const named = Number(size.replace('b', '.')) * (unit!.toLowerCase() === 'm' ? 1e6 : 1e9) * Number(experts ?? 1);
+      const named =
+        Number(size.replace(/[b_]/, '.')) * (unit!.toLowerCase() === 'm' ? 1e6 : 1e9) * Number(experts ?? 1);
       return parameters < named * 0.78 || parameters > named * 1.32;
     });
     // These round generously (1B), or name the active part first (OLMoE).
@@ -51,6 +52,16 @@ describe('the table of known models', () => {
     ]) {
       expect(findKnownModel(id), id).toBeUndefined();
     }
+  });
+
+  it('knows the copies on ModelScope by the name they keep', () => {
+    expect(findKnownModel('LLM-Research/Meta-Llama-3-8B-Instruct')).toMatchObject({
+      id: 'LLM-Research/Meta-Llama-3-8B-Instruct',
+      parameters: 8_030_261_248,
+    });
+    expect(findKnownModel('AI-ModelScope/Mistral-7B-v0.1')?.config.model_type).toBe('mistral');
+    expect(findKnownModel('LLM-Research/Meta-Llama-3-9B')).toBeUndefined();
+    expect(findKnownModel('someone/Meta-Llama-3-8B-Instruct')).toBeUndefined();
   });
 
   it('starts an entry from another where only a detail differs', () => {

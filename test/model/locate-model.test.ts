@@ -283,6 +283,19 @@ describe('the Hugging Face cache', () => {
   });
 });
 
+describe('the ModelScope cache', () => {
+  it.each([
+    [{}, '/home/someone/.cache/modelscope/models/org/name-1___5b'],
+    [{}, '/home/someone/.cache/modelscope/hub/models/org/name-1___5b'],
+    [{}, '/home/someone/.cache/modelscope/hub/org/name-1___5b'],
+    [{}, '/home/someone/.cache/modelscope/models/org/name-1.5b'],
+    [{ MODELSCOPE_CACHE: '/ms' }, '/ms/models/org/name-1___5b'],
+  ])('%j %s', async (environment, folder) => {
+    const model = await found('org/name-1.5b', { environment, files: { [`${folder}/config.json`]: CONFIG } });
+    expect(model).toMatchObject({ source: 'cache', place: `${folder}/config.json` });
+  });
+});
+
 describe('the Hub', () => {
   const page = 'https://huggingface.co/org/new-model/resolve/main/config.json';
   const answering = (
