@@ -4,7 +4,7 @@ import { renderChanges } from './change-text.ts';
 import type { CheckReport } from './check-report.ts';
 import { renderDiagnostic } from './diagnostic-text.ts';
 import { maskSecrets } from './mask-secrets.ts';
-import { renderMemoryBars } from './memory-bars.ts';
+import { peaksText, renderMemoryBars } from './memory-bars.ts';
 import { settingText } from './setting-text.ts';
 import { paint, plainSigns, type TextOptions } from './text-options.ts';
 import { refusalDiagnostic } from './verdict.ts';
@@ -53,7 +53,7 @@ const parametersText = (parameters: number): string =>
     ? `${(parameters / 1e9).toFixed(2)} B`
     : `${(parameters / 1e6).toFixed(parameters < 1e7 ? 1 : 0)} M`;
 
-function understood({ reading, model, estimate }: CheckReport, options: TextOptions): string[] {
+function understood({ reading, model, spec, estimate }: CheckReport, options: TextOptions): string[] {
   const stack = reading.stack.map(({ dialect, via }) => (via ? `${dialect} (own command)` : dialect)).join(' + ');
   const wrapped = reading.wrappers.length > 0 ? ` inside ${reading.wrappers.join(', ')}` : '';
   const files = reading.files.length > 0 ? `; read ${reading.files.join(', ')}` : '';
@@ -68,7 +68,7 @@ function understood({ reading, model, estimate }: CheckReport, options: TextOpti
             options,
           ),
         ]
-      : []),
+      : [headed('model', `${spec.modelNameOrPath?.value ?? 'not named'}: architecture not known`, options)]),
   ];
 }
 
@@ -96,7 +96,7 @@ function settings({ spec }: CheckReport, options: TextOptions): string[] {
     const line = `  ${key.padEnd(widest)}  ${value.padEnd(VALUE)}  `;
     return columnsOf(line) + origin.length <= options.width
       ? line + paint(options, 'gray', origin)
-      : `  ${key.padEnd(widest)}  ${value}\n${' '.repeat(widest + 4)}${paint(options, 'gray', origin)}`;
+      : `${wrap(`  ${key.padEnd(widest)}  ${value}`, options.width, widest + 4)}\n${' '.repeat(widest + 4)}${paint(options, 'gray', origin)}`;
   });
 }
 
@@ -107,7 +107,7 @@ function memory(report: CheckReport, options: TextOptions): string[] {
   return [
     headed('memory', `one GPU at its peak, in the ${estimate.vram.peakPhase} phase`, options),
     ...renderMemoryBars(estimate, budget, options),
-    `  host RAM ${formatBytes(estimate.ram.peakBytes)}${host}, all processes of a node`,
+    wrap(`  host RAM ${formatBytes(estimate.ram.peakBytes)}${host}, all processes of a node`, options.width, 4),
   ];
 }
 
@@ -125,7 +125,7 @@ function unread({ reading }: CheckReport, options: TextOptions): string[] {
 function verdict(report: CheckReport, options: TextOptions): string[] {
   const { plan, budget } = report;
   if (!plan) return [];
-  const room = budget ? ` of ${formatBytes(budget.usableBytes)}` : '';
+  const room = budget ? ` of ${formatBytes(budget.usableBytes)} usable` : '';
   switch (plan.verdict) {
     case 'fits':
       return [
@@ -135,8 +135,13 @@ function verdict(report: CheckReport, options: TextOptions): string[] {
       const before = formatBytes(plan.before.vram.devicePeakBytes);
       const after = formatBytes(plan.estimate.vram.devicePeakBytes);
       return [
-        `${paint(options, ['bold', 'yellow'], 'fits after a rewrite')}: ${before} -> ${after}${room}`,
+        wrap(
+          `${paint(options, ['bold', 'yellow'], 'fits after a rewrite')}: ${before} -> ${after}${room}`,
+          options.width,
+          2,
+        ),
         ...renderChanges(plan.changes, { distributed: plan.values.distributed, priced: true }, options),
+        wrap(`  then ${peaksText(plan.estimate)}`, options.width, 4),
       ];
     }
     case 'refuse':

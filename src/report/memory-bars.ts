@@ -55,6 +55,14 @@ function bar(from: number, to: number, scale: Scale, options: TextOptions): stri
   return cells.join('').trimEnd();
 }
 
+/** The whole peak; what lies beyond the card stands out. */
+function totalBar(bytes: number, scale: Scale, options: TextOptions): string {
+  const drawn = bar(0, bytes, scale, options);
+  const { card } = scale;
+  if (card === undefined || scale.columnOf(bytes) <= card) return paint(options, 'bold', drawn);
+  return paint(options, 'bold', drawn.slice(0, card)) + paint(options, ['bold', 'red'], drawn.slice(card));
+}
+
 const row = (label: string, bytes: number, drawn: string): string =>
   `  ${label.padEnd(LABEL)}${formatBytes(bytes).padStart(SIZE)} ${drawn}`.trimEnd();
 
@@ -84,10 +92,10 @@ export function renderMemoryBars(
     ...shown.map((name) => stair(termText(name), vram.terms[name], COLOURS[name])),
     ...(small > 0 ? [stair('everything else', small, 'gray')] : []),
   ];
-  const total = row('device peak', vram.devicePeakBytes, bar(0, vram.devicePeakBytes, scale, options));
+  const total = row('device peak', vram.devicePeakBytes, totalBar(vram.devicePeakBytes, scale, options));
   return [
     ...lines,
-    paint(options, 'bold', total),
+    total,
     ...(budget && scale.card !== undefined ? [cardLine(budget, scale, options)] : []),
     wrap(`  ${peaksText(estimate)}`, options.width, 4),
   ].map((line) => plainSigns(options, line));

@@ -38,7 +38,7 @@ export interface RunSummary {
   };
 }
 
-const HEADS = ['attempt', 'predicted', 'seen', 'time', 'from step', 'ended'] as const;
+const HEADS = ['attempt', 'predicted', 'seen', 'time', 'from', 'ended'] as const;
 const bytesText = (bytes: number | undefined): string => (bytes === undefined ? '-' : formatBytes(bytes));
 
 const cells = (summary: AttemptSummary): readonly string[] => [
@@ -46,8 +46,8 @@ const cells = (summary: AttemptSummary): readonly string[] => [
   bytesText(summary.predictedBytes),
   bytesText(summary.peakVramBytes),
   formatDuration(summary.durationMs),
-  summary.fromStep === undefined ? '-' : String(summary.fromStep),
-  endText(summary.end) + (summary.failure ? `: ${failureShort(summary.failure)}` : ''),
+  summary.fromStep === undefined ? 'start' : `step ${summary.fromStep}`,
+  summary.failure ? failureShort(summary.failure) : endText(summary.end),
 ];
 
 function table(attempts: readonly AttemptSummary[]): readonly string[] {
