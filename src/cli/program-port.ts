@@ -28,11 +28,17 @@ function killGroup(child: ChildProcess): void {
   }
 }
 
-function runProgram(file: string, args: readonly string[], timeoutMs: number): Promise<ProgramOutcome> {
+function runProgram(
+  file: string,
+  args: readonly string[],
+  timeoutMs: number,
+  env: NodeJS.ProcessEnv,
+): Promise<ProgramOutcome> {
   return new Promise((settle) => {
     let child: ChildProcess;
     try {
       child = spawn(file, [...args], {
+        env,
         stdio: ['ignore', 'pipe', 'pipe'],
         detached: process.platform !== 'win32',
         windowsHide: true,
@@ -87,6 +93,6 @@ function findOnPath(name: string, environment: NodeJS.ProcessEnv): string | unde
 
 /** `ProgramPort` over real processes: no shell, no stdin, killed with its group when the time is up. */
 export const programPort = (environment: NodeJS.ProcessEnv): ProgramPort => ({
-  run: (file, args, { timeoutMs }) => runProgram(file, args, timeoutMs),
+  run: (file, args, { timeoutMs }) => runProgram(file, args, timeoutMs, environment),
   which: (name) => findOnPath(name, environment),
 });

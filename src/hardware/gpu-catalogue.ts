@@ -13,7 +13,8 @@ export interface CatalogueGpu {
 /**
  * `id | GB | MiB | compute capability`. Sources: memory.total from nvidia-smi outputs published for each card (drivers
  * 525 to 580; older ones print up to 2 % less, as for the A100 with 40536 and the T4 with 15109), compute capability
- * from https://developer.nvidia.com/cuda-gpus. A card is listed only where both are certain.
+ * from https://developer.nvidia.com/cuda-gpus. A card is listed only where both are certain; where boards of one name
+ * differ in their factory setting (Quadro RTX 6000), the smaller figure stands.
  */
 const TABLE = `
 gtx 1060            |   6 |   6144 | 6.1
@@ -80,7 +81,7 @@ rtx 5080            |  16 |  16303 | 12.0
 rtx 5080 laptop     |  16 |  16303 | 12.0
 rtx 5090            |  32 |  32607 | 12.0
 rtx 5090 laptop     |  24 |  24463 | 12.0
-quadro rtx 6000     |  24 |  24576 | 7.5
+quadro rtx 6000     |  24 |  23040 | 7.5
 quadro rtx 8000     |  48 |  49152 | 7.5
 rtx a2000           |  12 |  12282 | 8.6
 rtx a4000           |  16 |  16376 | 8.6
@@ -94,7 +95,7 @@ rtx 5000 ada        |  32 |  32760 | 8.9
 rtx 5880 ada        |  48 |  49140 | 8.9
 rtx 6000 ada        |  48 |  49140 | 8.9
 rtx pro 6000        |  96 |  97887 | 12.0
-p40                 |  24 |  24576 | 6.1
+p40                 |  24 |  23040 | 6.1
 p100                |  16 |  16384 | 6.0
 v100                |  16 |  16384 | 7.0
 v100                |  32 |  32768 | 7.0

@@ -27,7 +27,8 @@ function sliceMemory(xml: string): Map<string, Memory> {
     parseMemoryCell(new RegExp(`<${tag}>([^<]*)</${tag}>`).exec(block)?.[1] ?? '');
   const found = new Map<string, Memory>();
   for (const card of xml.split(/<gpu id=/).slice(1)) {
-    const parent = /<uuid>([^<]+)<\/uuid>/.exec(card)?.[1]?.trim();
+    // The card's own UUID can stand after its slices, and some drivers give each slice one as well.
+    const parent = /<uuid>\s*(GPU-[^<\s]+)\s*<\/uuid>/.exec(card)?.[1];
     for (const slice of card.split('<mig_device>').slice(1)) {
       const device = /<index>\s*(\d+)\s*<\/index>/.exec(slice)?.[1];
       const memory = /<fb_memory_usage>([\s\S]*?)<\/fb_memory_usage>/.exec(slice)?.[1];

@@ -5,15 +5,23 @@ type JsonObject = Readonly<Record<string, unknown>>;
 
 /** Python writes and reads NaN and Infinity in JSON (`time_step_limit` of Mamba configs); JavaScript does not. */
 const asStandardJson = (text: string): string =>
-  text.replace(/"(?:[^"\\]|\\.)*"|-?\bInfinity\b|\bNaN\b/g, (token) =>
+  text.replace(/"[^"\\]*(?:\\.[^"\\]*)*"|-?\bInfinity\b|\bNaN\b/g, (token) =>
     token.startsWith('"') ? token : token === 'NaN' ? 'null' : token.replace('Infinity', '1e999'),
   );
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return JSON.parse(asStandardJson(text));
+  }
+}
 
 /** Parses the text of a config.json; `location` is its path or URL. */
 export function parseConfig(text: string, location: string): Result<JsonObject> {
   let value: unknown;
   try {
-    value = JSON.parse(asStandardJson(text));
+    value = parseJson(text);
   } catch {
     return fail(brokenJson(text, location));
   }

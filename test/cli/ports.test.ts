@@ -142,19 +142,20 @@ describe('programs', () => {
     expect(killed).toMatchObject({ exitCode: undefined, failure: 'other' });
   });
 
-  it('finds programs as a shell would', () => {
+  it('finds programs as a shell would, and runs the same ones', async () => {
     const bin = join(folder, 'bin');
     const other = join(folder, 'other');
     mkdirSync(bin);
     mkdirSync(join(other, 'tool'), { recursive: true });
-    writeFileSync(join(bin, 'tool'), '');
+    writeFileSync(join(bin, 'tool'), '#!/bin/sh\necho ran\n');
     chmodSync(join(bin, 'tool'), 0o755);
     writeFileSync(join(bin, 'data'), '');
-    const { which } = createPorts({ online: false, environment: { PATH: `${other}:${bin}` } }).programs;
+    const { which, run } = createPorts({ online: false, environment: { PATH: `${other}:${bin}` } }).programs;
     expect(which('tool')).toBe(join(bin, 'tool'));
     expect(which('data')).toBeUndefined();
     expect(which(join(bin, 'tool'))).toBe(join(bin, 'tool'));
     expect(which('absent')).toBeUndefined();
+    expect(await run('tool', [], { timeoutMs: 5000 })).toMatchObject({ exitCode: 0, stdout: 'ran\n' });
   });
 });
 

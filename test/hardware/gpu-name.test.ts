@@ -70,7 +70,7 @@ describe('names that do not decide', () => {
     ['v100:2', 'ambiguous-gpu: "v100" names several cards: v100-16gb (16.0 GiB), v100-32gb (32.0 GiB)'],
     [
       'rtx 6000',
-      'ambiguous-gpu: "rtx 6000" names several cards: quadro-rtx-6000 (24.0 GiB), rtx-6000-ada (48.0 GiB), rtx-pro-6000 (95.6 GiB)',
+      'ambiguous-gpu: "rtx 6000" names several cards: quadro-rtx-6000 (22.5 GiB), rtx-6000-ada (48.0 GiB), rtx-pro-6000 (95.6 GiB)',
     ],
     ['rtx 3080', 'ambiguous-gpu: "rtx 3080" names several cards: rtx-3080-10gb (10.0 GiB), rtx-3080-12gb (12.0 GiB)'],
     ['rtx3095', 'unknown-gpu: no card is called "rtx3095"'],

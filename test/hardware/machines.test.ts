@@ -164,6 +164,15 @@ describe('MIG', () => {
     expect(none.notes[0]).toBe('CUDA_VISIBLE_DEVICES=MIG-0: "MIG-0" fits several devices, so no GPU is visible');
   });
 
+  it('finds the memory where the driver writes the UUIDs in another order', async () => {
+    const named = (index: number) =>
+      `<mig_device><uuid>MIG-0${'ab'[index]!.repeat(7)}-1111</uuid>${slice(index, 9856, index).slice(12)}`;
+    const later = `<gpu id="00000000:07:00.0"><mig_devices>${named(0)}${named(1)}</mig_devices><uuid>\n${uuid(0)}</uuid></gpu>`;
+    const ports = machine(`0, ${uuid(0)}, ${name}, 40960, 0, 40960, 8.0\n`, {}, { '-L': list, '-q -x': later });
+    const hardware = await detect(ports, { environment: { CUDA_VISIBLE_DEVICES: 'MIG-0bbb' } });
+    expect(shown(hardware)).toEqual([`0 ${name} MIG 1g.5gb 9856/1/9855 8.0`]);
+  });
+
   it('does not pretend to know a slice it cannot measure', async () => {
     const blind = machine(`0, ${uuid(0)}, ${name}, 40960, 0, 40960, 8.0\n`, {}, { '-L': list, '-q -x': '' });
     expect(shown(await detect(blind))).toEqual([`0 ${name} MIG 3g.20gb ?/?/? 8.0`]);

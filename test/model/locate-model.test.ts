@@ -148,6 +148,12 @@ describe('a config that is broken', () => {
     });
   });
 
+  it('may hold very long strings, sound or broken', async () => {
+    const long = `{"chat_template": "${'a \\"quoted\\" part '.repeat(200_000)}"`;
+    expect((await found('m', { files: { '/project/m/config.json': `${long}, "n": NaN}` } })).config.n).toBeNull();
+    expect((await broken(`${long} "n": 1}`)).location).toBe(`/project/m/config.json:1:${long.length + 2}`);
+  });
+
   it('says why it cannot be read', async () => {
     const path = '/project/m/config.json';
     expect(await failed('m', { unreadable: { [path]: 'EACCES' } })).toMatchObject({
