@@ -17,8 +17,8 @@ export interface LocateOptions {
   readonly revision?: string;
 }
 
-const WAYS_OUT =
-  'point at a folder with its config.json: model: FOLDER, or --model FOLDER; or let snug fetch it with --online';
+const FOLDER = 'point at a folder with its config.json: model: FOLDER, or --model FOLDER';
+const WAYS_OUT = `${FOLDER}; or let snug fetch it with --online`;
 
 /** An adapter can name a base that is itself an adapter folder; more levels than this are a circle. */
 const MOST_ADAPTERS = 4;
@@ -135,7 +135,7 @@ async function lookInFolder(search: Search): Promise<Answer> {
     return fail(
       error('no-model-config', `the folder ${folder} holds no config.json`, {
         ...(below.length > 0 && { notes: [`below it, these do: ${below.slice(0, 8).join(', ')}`] }),
-        help: nearest === undefined ? WAYS_OUT : `model: ${join(name, nearest)}, or --model ${join(name, nearest)}`,
+        help: nearest === undefined ? FOLDER : `model: ${join(name, nearest)}, or --model ${join(name, nearest)}`,
       }),
     );
   }
@@ -209,7 +209,7 @@ function closestKnown(name: string): string[] {
 
 function unknownModel({ name, ports }: Search, looked: readonly Looked[]): Result<never> {
   const closest = closestKnown(name);
-  const online = ports.download ? 'point at a folder with its config.json: model: FOLDER, or --model FOLDER' : WAYS_OUT;
+  const online = ports.download ? FOLDER : WAYS_OUT;
   return fail(
     error('unknown-model', `the config of ${name} was not found`, {
       notes: looked.map(({ text }) => text),

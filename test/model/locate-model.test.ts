@@ -61,9 +61,7 @@ describe('a local folder', () => {
     });
     const empty = await failed('empty', { folders: ['/project/empty'] });
     expect(empty.notes).toBeUndefined();
-    expect(empty.help).toBe(
-      'point at a folder with its config.json: model: FOLDER, or --model FOLDER; or let snug fetch it with --online',
-    );
+    expect(empty.help).toBe('point at a folder with its config.json: model: FOLDER, or --model FOLDER');
     expect(await failed('./m.gguf', { files: { '/project/m.gguf': 'GGUF' } })).toMatchObject({
       code: 'no-model-config',
       message: '/project/m.gguf is a file, not a model folder',
