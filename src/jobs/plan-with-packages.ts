@@ -52,18 +52,31 @@ export async function planWithPackages<P extends { readonly changes: readonly Sp
   surroundings: Surroundings,
   plan: (surroundings: Surroundings) => P,
 ): Promise<PackagePlan<P>> {
-  const packages: Record<PackageName, boolean | 'unknown'> = { ...surroundings.packages };
+  // Until a package was asked for it counts as there, so that no lever is lost for want of a question.
+  const packages: Record<PackageName, boolean | 'unknown'> = { bitsandbytes: true, flashAttn: true, liger: true };
   const asked = new Set<PackageName>();
+  for (const [name, known] of Object.entries(surroundings.packages) as [PackageName, boolean | 'unknown'][]) {
+    if (known === 'unknown') continue;
+    packages[name] = known;
+    asked.add(name);
+  }
   for (;;) {
-    const around = { ...surroundings, packages: { ...packages } };
-    const made = plan(around);
-    const open = packagesOf(made.changes).filter((name) => packages[name] === 'unknown');
-    const next = open.find((name) => !asked.has(name));
-    if (next === undefined) return { plan: made, surroundings: around, diagnostics: open.map(assumed) };
-    asked.add(next);
-    packages[next] = await ask(ports, question, next);
+    const made = plan({ ...surroundings, packages: { ...packages } });
+    const used = packagesOf(made.changes);
+    const next = used.find((name) => !asked.has(name));
+    if (next !== undefined) {
+      asked.add(next);
+      packages[next] = await ask(ports, question, next);
+      continue;
+    }
+    const settled = { ...packages };
+    for (const name of PACKAGES) if (!asked.has(name)) settled[name] = 'unknown';
+    const open = used.filter((name) => settled[name] === 'unknown');
+    return { plan: made, surroundings: { ...surroundings, packages: settled }, diagnostics: open.map(assumed) };
   }
 }
+
+const PACKAGES = Object.keys(MODULES) as PackageName[];
 
 const assumed = (name: PackageName): Diagnostic =>
   note(

@@ -1,0 +1,62 @@
+import { expect, it } from 'vitest';
+import type { FileInfo, Ports } from '../../src/core/index.ts';
+import { checkpointOfRun } from '../../src/jobs/checkpoint-of-run.ts';
+import type { PlanValues } from '../../src/spec/index.ts';
+import { fakePorts } from '../support/fake-ports.ts';
+
+const encode = (header: object, dataBytes: number): Uint8Array => {
+  const json = new TextEncoder().encode(JSON.stringify(header));
+  const bytes = new Uint8Array(8 + json.length + dataBytes);
+  new DataView(bytes.buffer).setBigUint64(0, BigInt(json.length), true);
+  bytes.set(json, 8);
+  return bytes;
+};
+/** An empty zip: its end record alone. */
+const ZIP = new Uint8Array([0x50, 0x4b, 5, 6, ...Array.from({ length: 18 }, () => 0)]);
+
+const checkpoint = (folder: string, step: number): Record<string, string | Uint8Array> => ({
+  [`${folder}/checkpoint-${step}/trainer_state.json`]: JSON.stringify({ global_step: step }),
+  [`${folder}/checkpoint-${step}/model.safetensors`]: encode(
+    { w: { dtype: 'F32', shape: [2], data_offsets: [0, 8] } },
+    8,
+  ),
+  [`${folder}/checkpoint-${step}/optimizer.pt`]: ZIP,
+});
+
+/** A machine whose files were all written at `modifiedMs`. */
+function machine(files: Record<string, string | Uint8Array>, modifiedMs: number): Ports {
+  const ports = fakePorts({ files });
+  const info = (path: string): FileInfo | undefined => {
+    const found = ports.files.info(path);
+    return found && { ...found, modifiedMs };
+  };
+  return { ...ports, files: { ...ports.files, info } };
+}
+
+const values = (perDeviceTrainBatchSize: number) => ({ perDeviceTrainBatchSize }) as PlanValues;
+
+it('finds what this run wrote, with the settings of the attempt that wrote it', () => {
+  const ports = machine({ ...checkpoint('/project/out', 20), ...checkpoint('/project/out', 10) }, 50_000);
+  const attempts = [
+    { startedMs: 40_000, values: values(8), outputDir: 'out' },
+    { startedMs: 90_000, values: values(4), outputDir: 'out' },
+  ];
+  expect(checkpointOfRun(ports, attempts)).toEqual({ path: '/project/out/checkpoint-20', step: 20, values: values(8) });
+});
+
+it('leaves alone what lay in the output folder before the run', () => {
+  const ports = machine(checkpoint('/project/out', 20), 1_000);
+  expect(checkpointOfRun(ports, [{ startedMs: 40_000, values: values(8), outputDir: 'out' }])).toBeUndefined();
+});
+
+it('looks in the folder of the last attempt first, then in earlier ones', () => {
+  const ports = machine({ ...checkpoint('/project/out', 30), ...checkpoint('/project/out-retry-1', 10) }, 95_000);
+  const attempts = [
+    { startedMs: 40_000, values: values(8), outputDir: 'out' },
+    { startedMs: 90_000, values: values(4), outputDir: 'out-retry-1' },
+  ];
+  expect(checkpointOfRun(ports, attempts)?.path).toBe('/project/out-retry-1/checkpoint-10');
+  expect(
+    checkpointOfRun(ports, [attempts[0]!, { ...attempts[1]!, outputDir: undefined as unknown as string }])?.path,
+  ).toBe('/project/out/checkpoint-30');
+});

@@ -1,0 +1,33 @@
+import { expect, it } from 'vitest';
+import { mergePolicy } from '../../src/jobs/policy.ts';
+import { fakePorts } from '../support/fake-ports.ts';
+
+const HOME = '/home/ada/.config/snug/policy.yaml';
+const PROJECT = '/project/.snug/policy.yaml';
+const ports = (files: Record<string, string>) => fakePorts({ files, homeDir: '/home/ada' });
+
+it('takes flags over the launch, the project, the home folder, the defaults', () => {
+  const world = ports({
+    [HOME]: 'mode: warn\nmax_retries: 7\nheadroom: 0.2\nallow: [free]\n',
+    [PROJECT]: 'headroom: 0.1\nmax_retries: 6\n',
+  });
+  expect(mergePolicy(world, { maxRetries: 5, allow: ['free', 'exact'] }, { allow: ['free', 'near'] })).toEqual({
+    ok: true,
+    value: { mode: 'warn', headroom: 0.1, maxRetries: 5, allow: ['free', 'near'] },
+  });
+});
+
+it('has the defaults where nobody says anything', () => {
+  expect(mergePolicy(ports({}), {}, {})).toEqual({
+    ok: true,
+    value: { mode: 'rewrite', allow: ['free', 'exact', 'near', 'qlora'], maxRetries: 3, headroom: 0.05 },
+  });
+});
+
+it('names the line of a wrong key in a policy file, of both files at once', () => {
+  const read = mergePolicy(ports({ [HOME]: 'headroom: 0.1\nmod: warn\n', [PROJECT]: 'mode: sometimes\n' }), {}, {});
+  expect(read.ok ? [] : read.error.map(({ code, location }) => [code, location])).toEqual([
+    ['bad-value', `${PROJECT}:1`],
+    ['unknown-key', `${HOME}:2`],
+  ]);
+});
