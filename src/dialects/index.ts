@@ -4,3 +4,5 @@ export { type NativeConfig, type NativePolicy, parseNativePlan, readNativeConfig
 export { readLaunch } from './read-launch.ts';
 export { writeLaunch } from './write-launch.ts';
 export { readYaml, type YamlEntry, type YamlFile, type YamlHazard } from './yaml-read.ts';
+export { pythonFromShebang, pythonOf, type ShebangPort } from './python-of.ts';
+export { quoteCommand, splitCommand } from './split-command.ts';

@@ -1,4 +1,5 @@
 import { accelerate } from './accelerate/index.ts';
+import { accelerateConfig } from './accelerate-config/index.ts';
 import type { Dialect } from './dialect.ts';
 import { hfTrainer } from './hf-trainer/index.ts';
 import { program, python } from './python/index.ts';
@@ -21,6 +22,7 @@ export const REGISTRY: readonly Dialect[] = [
   trl,
   hfTrainer,
   // engines
+  accelerateConfig,
   // any other program, when nobody else knows it
   program,
 ];

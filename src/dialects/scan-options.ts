@@ -43,7 +43,8 @@ export function scanOptions(argv: readonly string[], from: number, table: Option
     const token = argv[at]!;
     if (token === '--') return { options, next: at + 1 };
     if (!token.startsWith('-') || (token === '-' && !spellings.has('-'))) break;
-    if (table.stops?.some((word) => token === word || token.startsWith(`${word}=`))) break;
+    // A letter may have its value in the same word (`-mmodule`).
+    if (table.stops?.some((word) => token.startsWith(word.length === 2 ? word : `${word}=`) || token === word)) break;
     const read = token.startsWith('--') ? readLong(argv, at, table, spellings) : readShort(argv, at, table, spellings);
     if (typeof read === 'string') return { options, next: at, stuck: { index: at, why: read } };
     options.push(...read.options);

@@ -35,7 +35,7 @@ function toPlainWords(text: string): Result<string, Diagnostic> {
   let word = false;
   for (let at = 0; at < text.length; at += 1) {
     const character = text[at]!;
-    const insideWord = word;
+    const insideWord: boolean = word;
     // A blank ends a word unless it is quoted; the branches below step over one behind a backslash.
     word = quote !== '' || !/\s/.test(character);
     const next = text[at + 1];

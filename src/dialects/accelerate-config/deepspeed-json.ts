@@ -1,0 +1,36 @@
+import { ok, type Result } from '../../core/index.ts';
+import type { LaunchSource } from '../contract.ts';
+import type { FileValue } from '../dialect.ts';
+import { parseJson } from '../json-text.ts';
+
+/** What a DeepSpeed file says about who holds what; undefined: left to accelerate (`auto`) or to DeepSpeed's default. */
+export interface DeepSpeedStage {
+  readonly stage: number | 'auto' | undefined;
+  readonly optimizerDevice: string | undefined;
+  readonly parameterDevice: string | undefined;
+}
+
+/** Stage and offload of a DeepSpeed config, the legacy `cpu_offload` switches included. */
+export function readDeepSpeedStage(source: LaunchSource): Result<DeepSpeedStage> {
+  const parsed = parseJson(source.text, source.path);
+  if (!parsed.ok) return parsed;
+  const zero = mapAt(parsed.value.value, 'zero_optimization');
+  const stage = zero.stage;
+  return ok({
+    stage: stage === 'auto' ? 'auto' : typeof stage === 'number' ? stage : undefined,
+    optimizerDevice: deviceOf(zero, 'offload_optimizer', 'cpu_offload'),
+    parameterDevice: deviceOf(zero, 'offload_param', 'cpu_offload_params'),
+  });
+}
+
+type JsonMap = { readonly [key: string]: FileValue };
+
+function deviceOf(zero: JsonMap, key: string, legacy: string): string | undefined {
+  const device = mapAt(zero, key).device;
+  return typeof device === 'string' ? device : zero[legacy] === true ? 'cpu' : undefined;
+}
+
+function mapAt(value: FileValue, key: string): JsonMap {
+  const inner = value !== null && typeof value === 'object' && !Array.isArray(value) ? (value as JsonMap)[key] : null;
+  return inner !== null && typeof inner === 'object' && !Array.isArray(inner) ? (inner as JsonMap) : {};
+}

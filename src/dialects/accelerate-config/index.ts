@@ -1,0 +1,33 @@
+import { fail, ok } from '../../core/index.ts';
+import type { Dialect } from '../dialect.ts';
+import { readMixedPrecision } from './precision.ts';
+import { readAccelerateConfig } from './read.ts';
+
+/**
+ * The YAML (or JSON) file of `accelerate launch`. Its launcher reads it together with the flags that win over it; alone, as
+ * a file that another layer names, it says what autocast it asks for.
+ */
+export const accelerateConfig: Dialect = {
+  id: 'accelerate-config',
+  kind: 'engine',
+  title: 'accelerate config',
+  docs: 'https://huggingface.co/docs/accelerate/package_reference/cli#accelerate-config',
+  detect: ({ engine, index }) => (engine?.dialect === 'accelerate-config' ? { from: index, to: index } : undefined),
+  read(_claim, { engine }) {
+    const config = readAccelerateConfig(engine!.file!.source);
+    if (!config.ok) return fail(...config.error);
+    const { setting, diagnostics } = readMixedPrecision((option) => config.value.values.get(option));
+    return ok({
+      spec: { mixedPrecision: setting },
+      detail: undefined,
+      unread: config.value.unread,
+      diagnostics: [...config.value.diagnostics, ...diagnostics],
+    });
+  },
+};
+
+export { type DeepSpeedStage, readDeepSpeedStage } from './deepspeed-json.ts';
+export { ACCELERATE_DEFAULT, keyPathOf } from './keys.ts';
+export { readMixedPrecision } from './precision.ts';
+export { type AccelerateConfig, type Given, readAccelerateConfig } from './read.ts';
+export { type Lookup, modelParallel, readDeepSpeed, readFsdp, readOther, type ShardingReading } from './sharding.ts';
