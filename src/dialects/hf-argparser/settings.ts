@@ -34,10 +34,6 @@ export function settingReader(values: Values, strict: boolean): SettingReader {
   const refuse = (found: Found, expected: string): void => {
     if (reported.has(found.key)) return;
     reported.add(found.key);
-    if (typeof found.raw === 'string' && INTERPOLATION.test(found.raw)) {
-      unread.push({ key: found.key, origin: found.origin, reason: 'interpolation' });
-      return;
-    }
     const say = strict ? error : warning;
     diagnostics.push(
       say('bad-value', `${found.key} is ${show(found.raw)}, expected ${expected}`, {
@@ -50,6 +46,11 @@ export function settingReader(values: Values, strict: boolean): SettingReader {
     for (const key of keys) noted.add(key);
     const found = values.find(...keys);
     if (!found) return undefined;
+    if (isGap(found)) {
+      if (!reported.has(found.key)) unread.push({ key: found.key, origin: found.origin, reason: 'interpolation' });
+      reported.add(found.key);
+      return { value: null, origin: found.origin };
+    }
     const converted = convert(found.raw);
     if (!converted.ok) refuse(found, converted.expected);
     return { value: converted.ok ? converted.value : null, origin: found.origin };
@@ -69,5 +70,8 @@ export function settingReader(values: Values, strict: boolean): SettingReader {
     unread,
   };
 }
+
+/** Text that somebody else fills in before the trainer sees it, or that it would take as it stands. */
+const isGap = ({ raw }: Found): boolean => typeof raw === 'string' && INTERPOLATION.test(raw);
 
 const show = (raw: FileValue): string => (typeof raw === 'string' ? `"${raw}"` : JSON.stringify(raw));

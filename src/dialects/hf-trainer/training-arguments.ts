@@ -85,7 +85,7 @@ function readMixedPrecision(
   const bf16 = reader.given(['bf16'], orNull(toBoolean));
   if (bf16?.value) return { value: 'bf16', origin: bf16.origin };
   if (!bf16 && defaults.bf16UnlessFp16) return { value: 'bf16', origin: defaults.origin };
-  if (launched) return launched;
+  if (launched && launched.value !== 'no') return launched;
   return { value: 'no', origin: bf16?.origin ?? fp16?.origin ?? defaults.origin };
 }
 

@@ -50,7 +50,8 @@ export function readConfigFile(argv: readonly string[], index: number, context: 
     if (key === 'env') continue;
     const hazard = entry.hazards[0];
     keys.set(key, { value: entry.value, line: entry.line, ...(hazard ? { hazard: WORDS[hazard] } : {}) });
-    if (hazard && hazard !== 'anchor') {
+    // An anchor does not hide a value, and a gap is told by whoever asks for the value (a chat template is full of them).
+    if (hazard && hazard !== 'anchor' && hazard !== 'interpolation') {
       unread.push({ key, origin: { kind: 'file', path, line: entry.line }, reason: REASONS[hazard] });
     }
   }
@@ -68,11 +69,10 @@ export function readConfigFile(argv: readonly string[], index: number, context: 
   return ok({ reference, keys, env, unread });
 }
 
-const REASONS: Readonly<Record<Exclude<YamlHazard, 'anchor'>, string>> = {
+const REASONS: Readonly<Record<Exclude<YamlHazard, 'anchor' | 'interpolation'>, string>> = {
   alias: 'alias',
   merge: 'merge-key',
   duplicate: 'duplicate-key',
-  interpolation: 'interpolation',
   tag: 'tag',
 };
 
