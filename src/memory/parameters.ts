@@ -1,5 +1,5 @@
 import type { FloatDType } from '../core/index.ts';
-import { joinPath, type LinearOp, type ModelDescription, type Op, visitOps } from '../model/index.ts';
+import { joinPath, type LinearOp, type ModelDescription, type MoeOp, type Op, visitOps } from '../model/index.ts';
 import type { PlanValues } from '../spec/index.ts';
 import { adaptersFor } from './adapters/index.ts';
 import { BF16, Buffer, type Dtype, F16, F32, Node, roundUp, Tensor, widthOf } from './tape/tape.ts';
@@ -9,6 +9,8 @@ export const dtypeCode = (dtype: FloatDType): Dtype => (dtype === 'fp32' ? F32 :
 /** One parameter tensor. Its bytes are resident; on the tape it has none of its own. */
 export class Parameter {
   readonly tensor: Tensor;
+  /** Matrices in a 3-D tensor. */
+  stack = 1;
   readonly elements: number;
   /** Resident bytes, rounded as the allocator does. */
   readonly bytes: number;
@@ -18,6 +20,8 @@ export class Parameter {
     readonly columns: number,
     readonly dtype: Dtype,
     readonly trainable: boolean,
+    /** Dimensions of the tensor; `rows` stands for all but the last. */
+    readonly dimensions = rows === 1 ? 1 : 2,
   ) {
     this.elements = rows * columns;
     this.bytes = roundUp(this.elements * widthOf(dtype));
@@ -59,13 +63,25 @@ export type Adapter =
     }
   | { readonly kind: 'ia3'; readonly scaling: Parameter; readonly feedforward: boolean };
 
+/** A stacked parameter and PEFT's low-rank factors for it. */
+export interface StackedWeight {
+  readonly weight: Parameter;
+  /** LoRA on a parameter: `rank` per matrix, factors of all matrices in two tensors. */
+  readonly lora: { readonly a: Parameter; readonly b: Parameter } | undefined;
+}
+
+export interface MoeState {
+  readonly router: StackedWeight;
+  readonly gateUp: StackedWeight;
+  readonly down: StackedWeight;
+}
+
 /** Parameters of one op, in the order of the module. */
 export interface OpState {
   readonly linear?: LinearState;
   readonly weight?: Parameter;
   readonly bias?: Parameter;
-  /** Sparse block: router, gate_up, down. */
-  readonly moe?: { readonly router: Parameter; readonly gateUp: Parameter; readonly down: Parameter };
+  readonly moe?: MoeState;
   /** Trained copy of a module beside the frozen one (PEFT modules_to_save). */
   readonly frozenCopy?: Parameter;
 }
@@ -107,6 +123,29 @@ export function planParameters(description: ModelDescription, values: PlanValues
     return parameter;
   };
 
+  const stack = (matrices: number, rows: number, columns: number, count: number): Parameter => {
+    const parameter = make(matrices * rows, columns, rest, !peft, count);
+    parameter.stack = matrices;
+    return parameter;
+  };
+
+  const moeState = (op: MoeOp, count: number): MoeState => {
+    const ranks = adapters.forExperts(op);
+    const { experts, hiddenSize, intermediateSize } = op;
+    const weight = (matrices: number, rows: number, columns: number, rank: number): StackedWeight => {
+      const stacked = stack(matrices, rows, columns, count);
+      if (rank === 0) return { weight: stacked, lora: undefined };
+      matchedTargets += count;
+      const a = make(rank * matrices, columns, adapters.dtype, true, count);
+      return { weight: stacked, lora: { a, b: make(rows, rank * matrices, adapters.dtype, true, count) } };
+    };
+    return {
+      router: weight(1, experts, hiddenSize, ranks.router),
+      gateUp: weight(experts, 2 * intermediateSize, hiddenSize, ranks.gateUp),
+      down: weight(experts, hiddenSize, intermediateSize, ranks.down),
+    };
+  };
+
   const linearState = (op: LinearOp, path: string, count: number): LinearState => {
     const quantised = quantization ? quantise(op.inFeatures * op.outFeatures, quantization) : undefined;
     if (quantised) quantisedBytes += quantised.bytes * count;
@@ -136,20 +175,12 @@ export function planParameters(description: ModelDescription, values: PlanValues
           const frozen = make(op.rows, op.size, rest, !peft, count);
           states.set(
             op,
-            saved
-              ? { weight: make(op.rows, op.size, saved.dtype ?? rest, true, count), frozenCopy: frozen }
-              : { weight: frozen },
+            saved ? { weight: make(op.rows, op.size, rest, true, count), frozenCopy: frozen } : { weight: frozen },
           );
           break;
         }
         case 'moe':
-          states.set(op, {
-            moe: {
-              router: make(op.experts, op.hiddenSize, rest, !peft, count),
-              gateUp: make(op.experts * 2 * op.intermediateSize, op.hiddenSize, rest, !peft, count),
-              down: make(op.experts * op.hiddenSize, op.intermediateSize, rest, !peft, count),
-            },
-          });
+          states.set(op, { moe: moeState(op, count) });
           break;
         default:
       }
@@ -177,7 +208,7 @@ export function planParameters(description: ModelDescription, values: PlanValues
   const bias = headOp.bias ? make(1, description.vocabSize, rest, !peft, 1) : undefined;
   let head: ParameterPlan['head'] = { weight: headWeight, quantised: undefined, bias, adapter: undefined };
   if (savedHead) {
-    const copy = make(description.vocabSize, description.hiddenSize, savedHead.dtype ?? rest, true, 1);
+    const copy = make(description.vocabSize, description.hiddenSize, rest, true, 1);
     head = { ...head, weight: copy, frozenCopy: headWeight };
   } else {
     const adapter = adapters.forLinear(

@@ -22,6 +22,8 @@ export type Op =
   | DropoutOp
   | ClampOp
   | CallOp
+  | DropOp
+  | RepeatOp
   | MoeOp;
 
 /** Table lookup by token id or by position. */
@@ -30,8 +32,8 @@ export interface EmbeddingOp {
   readonly name: string;
   readonly rows: number;
   readonly size: number;
-  /** `tokens`: one vector a token; `positions`: one a position, shared by the rows of the batch. */
-  readonly by: 'tokens' | 'positions';
+  /** `tokens`: one vector a token; `positions`: one a position, shared by the rows of the batch; `rows`: one a position and row. */
+  readonly by: 'tokens' | 'positions' | 'rows';
   readonly output: string;
 }
 
@@ -70,8 +72,6 @@ export interface HeadsOp {
   readonly op: 'heads';
   readonly input: string;
   readonly output: string;
-  /** The projection is one interleaved tensor: the view of a slice must be copied. */
-  readonly copy?: boolean;
 }
 
 /** Rotary embedding of q and k (`rotate_half` form); the names are bound again. */
@@ -82,8 +82,10 @@ export interface RotaryOp {
   readonly qHeads: number;
   readonly kHeads: number;
   readonly headDim: number;
-  /** Features of a head that turn; the others are concatenated unchanged. */
+  /** Features of a head that turn. */
   readonly rotaryDim: number;
+  /** The turned features are concatenated with the others (of which there may be none). */
+  readonly join: boolean;
 }
 
 /** `upcast`: softmax in fp32, cast back (Llama and most). `plain`: softmax in the compute dtype (GPT-2, Falcon). */
@@ -102,14 +104,20 @@ export interface AttentionOp {
   /** Cap on the scores, eager only. */
   readonly softcap: boolean;
   readonly eagerSoftmax: EagerSoftmax;
+  /** Keys and values are repeated to the number of query heads where the kernel is not given grouped heads. */
+  readonly repeats: boolean;
   /** Sliding window in tokens; undefined: all tokens. */
   readonly window: number | undefined;
 }
 
-/** Consecutive slices of the last dimension. `chunk`: one op, gradients concatenated; `slices`: one slice each, gradients padded and added. */
+/**
+ * Consecutive parts of the last dimension. `chunk`: one op, gradients concatenated; `chunk_heads`: the same on a tensor
+ * viewed as heads; `slices`: one slice each, gradients padded and added; `copies`: the first is a slice, the others are
+ * copied out by an index list (Falcon).
+ */
 export interface SplitOp {
   readonly op: 'split';
-  readonly form: 'chunk' | 'slices';
+  readonly form: 'chunk' | 'chunk_heads' | 'slices' | 'copies';
   readonly input: string;
   readonly outputs: readonly { readonly name: string; readonly features: number }[];
 }
@@ -136,8 +144,9 @@ export interface ActivationOp {
   readonly output: string;
 }
 
+/** `add_in_place`: `a += b`. */
 export interface BinaryOp {
-  readonly op: 'add' | 'multiply';
+  readonly op: 'add' | 'add_in_place' | 'multiply';
   readonly a: string;
   readonly b: string;
   readonly output: string;
@@ -189,6 +198,20 @@ export interface CallOp {
   readonly ops: readonly Op[];
 }
 
+/** Heads become real copies for `times` query heads each. */
+export interface RepeatOp {
+  readonly op: 'repeat';
+  readonly times: number;
+  readonly input: string;
+  readonly output: string;
+}
+
+/** Lets go of names before their frame ends. */
+export interface DropOp {
+  readonly op: 'drop';
+  readonly names: readonly string[];
+}
+
 /** Router and experts of a sparse block, experts as two 3-D parameters (transformers 5, grouped_mm). */
 export interface MoeOp {
   readonly op: 'moe';
@@ -202,6 +225,8 @@ export interface MoeOp {
   readonly experts: number;
   readonly expertsPerToken: number;
   readonly normalise: boolean;
+  /** Names these weights had as separate linear layers; PEFT's targets are still given in them. */
+  readonly targetNames: { readonly router: string; readonly gate: string; readonly up: string; readonly down: string };
   /** Whether the weights of the chosen experts go back to the router's dtype. */
   readonly castWeights: boolean;
   readonly activation: Activation;

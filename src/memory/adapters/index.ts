@@ -1,5 +1,6 @@
-import type { LinearOp, ModelDescription } from '../../model/index.ts';
-import type { PlanValues } from '../../spec/index.ts';
+import type { FloatDType } from '../../core/index.ts';
+import { type LinearOp, type ModelDescription, type MoeOp, visitOps } from '../../model/index.ts';
+import type { Ia3, Lora, PlanValues } from '../../spec/index.ts';
 import type { Adapter, Parameter } from '../parameters.ts';
 import { BF16, type Dtype, F16, F32 } from '../tape/tape.ts';
 
@@ -7,48 +8,66 @@ type Make = (rows: number, columns: number, dtype: Dtype) => Parameter;
 
 /** Which modules a PEFT method touches, and with which tensors. */
 export interface Adapters {
+  readonly dtype: Dtype;
   readonly forLinear: (op: LinearOp, path: string, make: Make) => Adapter | undefined;
-  /** A module that PEFT copies and trains whole; `dtype` when it is not the module's own. */
-  readonly trainsCopyOf: (path: string) => { readonly dtype: Dtype | undefined } | undefined;
+  /** LoRA ranks for the stacked weights of a sparse block, 0: untouched. */
+  readonly forExperts: (op: MoeOp) => ExpertRanks;
+  /** A module that PEFT copies and trains whole, in its own dtype. */
+  readonly trainsCopyOf: (path: string) => boolean;
 }
 
-const NONE: Adapters = { forLinear: () => undefined, trainsCopyOf: () => undefined };
-const code = (dtype: 'fp32' | 'bf16' | 'fp16'): Dtype => (dtype === 'fp32' ? F32 : dtype === 'bf16' ? BF16 : F16);
+export interface ExpertRanks {
+  readonly router: number;
+  readonly gateUp: number;
+  readonly down: number;
+}
+
+const NO_RANKS: ExpertRanks = { router: 0, gateUp: 0, down: 0 };
+const NONE: Adapters = {
+  dtype: F32,
+  forLinear: () => undefined,
+  forExperts: () => NO_RANKS,
+  trainsCopyOf: () => false,
+};
+const code = (dtype: FloatDType): Dtype => (dtype === 'fp32' ? F32 : dtype === 'bf16' ? BF16 : F16);
 
 /** PEFT's rule: the name itself, or the end of the path after a dot (`tuners_utils.check_target_module_exists`). */
 export const matchesTarget = (path: string, targets: readonly string[]): boolean =>
   targets.some((target) => path === target || path.endsWith(`.${target}`));
 
-/** Targets of a LoRA run; `all-linear` is every linear layer but the head. */
-function loraTargets(description: ModelDescription, values: PlanValues): (path: string) => boolean {
-  const targets = values.lora!.targetModules;
-  const isHead = (path: string): boolean => path === description.head.name;
-  if (targets === 'all-linear') return (path) => !isHead(path);
-  const list = targets === 'default' ? (description.peft.lora ?? []) : targets;
-  return (path) => matchesTarget(path, list);
+export function adaptersFor(description: ModelDescription, values: PlanValues): Adapters {
+  if (values.ia3) return ia3(values.ia3);
+  if (!values.lora || values.method === 'full') return NONE;
+  return lora(description, values.lora, values.method === 'dora');
 }
 
-export function adaptersFor(description: ModelDescription, values: PlanValues): Adapters {
-  if (values.ia3) {
-    const { targetModules, feedforwardModules, adapterDtype } = values.ia3;
-    const dtype = code(adapterDtype);
-    return {
-      forLinear: (op, path, make) => {
-        if (!matchesTarget(path, targetModules)) return undefined;
-        const feedforward = matchesTarget(path, feedforwardModules);
-        return { kind: 'ia3', feedforward, scaling: make(1, feedforward ? op.inFeatures : op.outFeatures, dtype) };
-      },
-      trainsCopyOf: () => undefined,
-    };
-  }
-  if (!values.lora || values.method === 'full') return NONE;
-  const { r, loraDropout, modulesToSave, adapterDtype } = values.lora;
+function ia3({ targetModules, feedforwardModules, adapterDtype }: Ia3): Adapters {
   const dtype = code(adapterDtype);
-  const isTarget = loraTargets(description, values);
-  const dora = values.method === 'dora';
   return {
+    ...NONE,
+    dtype,
     forLinear: (op, path, make) => {
-      if (!isTarget(path)) return undefined;
+      if (!matchesTarget(path, targetModules)) return undefined;
+      const feedforward = matchesTarget(path, feedforwardModules);
+      return { kind: 'ia3', feedforward, scaling: make(1, feedforward ? op.inFeatures : op.outFeatures, dtype) };
+    },
+  };
+}
+
+function lora(description: ModelDescription, settings: Lora, dora: boolean): Adapters {
+  const { r, loraDropout, modulesToSave, targetModules } = settings;
+  const dtype = code(settings.adapterDtype);
+  const all = targetModules === 'all-linear';
+  const names = all ? [] : targetModules === 'default' ? (description.peft.lora ?? []) : targetModules;
+  // A name that stands for an expert's projection is taken for the stacked weights alone (PEFT's v4 → v5 conversion).
+  const taken = expertNames(description);
+  const asks = (name: string): boolean =>
+    all || matchesTarget(name, names) || names.some((n) => n.endsWith(`.${name}`));
+  return {
+    dtype,
+    forLinear: (op, path, make) => {
+      if (all ? path === description.head.name : !matchesTarget(path, names)) return undefined;
+      if (taken.has(op.name)) return undefined;
       return {
         kind: dora ? 'dora' : 'lora',
         a: make(r, op.inFeatures, dtype),
@@ -57,7 +76,22 @@ export function adaptersFor(description: ModelDescription, values: PlanValues): 
         dropout: loraDropout,
       };
     },
-    trainsCopyOf: (path) =>
-      matchesTarget(path, modulesToSave) ? { dtype: adapterDtype === 'fp32' ? F32 : undefined } : undefined,
+    forExperts: ({ targetNames }) => ({
+      router: asks(targetNames.router) ? r : 0,
+      // Two projections in one weight: twice the rank.
+      gateUp: asks(targetNames.gate) && asks(targetNames.up) ? 2 * r : 0,
+      down: asks(targetNames.down) ? r : 0,
+    }),
+    trainsCopyOf: (path) => matchesTarget(path, modulesToSave),
   };
+}
+
+function expertNames(description: ModelDescription): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const ops of description.kinds) {
+    visitOps(ops, '', (op) => {
+      if (op.op === 'moe') for (const name of Object.values(op.targetNames)) names.add(name);
+    });
+  }
+  return names;
 }

@@ -18,7 +18,7 @@ export function attention(ctx: Context, op: AttentionOp, frame: Frame): void {
  */
 function sdpa(ctx: Context, op: AttentionOp, q: Tensor, k: Tensor, v: Tensor): Tensor {
   const { tape } = ctx;
-  const times = op.heads / op.kvHeads;
+  const times = op.repeats ? op.heads / op.kvHeads : 1;
   const key = repeat(tape, k, times);
   const value = repeat(tape, v, times);
   const out = fused(ctx, op, q, key, value, true);
@@ -46,7 +46,7 @@ function fused(ctx: Context, op: AttentionOp, q: Tensor, k: Tensor, v: Tensor, m
       const delta = tape.bytes(rows * 4);
       const accumulator = dtype === F32 ? null : tape.bytes(elements * 4);
       const toQuery = tape.allocLike(elements, dtype, query.buffer);
-      const grouped = !masked && op.heads !== op.kvHeads;
+      const grouped = key.elements < query.elements;
       const expanded = grouped ? [tape.alloc(key.elements, dtype), tape.alloc(value.elements, dtype)] : [];
       const toKey = tape.allocLike(key.elements, dtype, key.buffer);
       const toValue = tape.allocLike(value.elements, dtype, value.buffer);

@@ -7,7 +7,7 @@ import type { Context } from './context.ts';
 export function embedding(ctx: Context, op: EmbeddingOp, state: OpState, hooked: boolean): Tensor {
   const { tape, batch, tokens } = ctx;
   const weight = state.weight!;
-  const rows = op.by === 'tokens' ? batch * tokens : tokens;
+  const rows = op.by === 'positions' ? tokens : batch * tokens;
   const elements = rows * op.size;
   const leaf = weight.tensor.node;
   const out = tape.alloc(elements, weight.dtype);

@@ -1,21 +1,22 @@
 import type { MoeOp } from '../../model/index.ts';
-import type { OpState, Parameter } from '../parameters.ts';
-import { cast, keepOutput, multiply, split } from '../tape/primitives.ts';
+import type { MoeState, StackedWeight } from '../parameters.ts';
+import { cast, keepOutput, matmul, multiply, split } from '../tape/primitives.ts';
 import { F32, type Node, Tensor } from '../tape/tape.ts';
 import { activate } from './activation.ts';
 import type { Context } from './context.ts';
-import { plainLinear } from './linear.ts';
 
 /**
  * Sparse block as transformers 5 runs it (integrations/moe.py, grouped_mm): the router chooses, the tokens are sorted by
  * expert, two grouped products, the results are weighted, put back in order and summed over the chosen experts.
  */
-export function moe(ctx: Context, op: MoeOp, state: NonNullable<OpState['moe']>, x: Tensor): Tensor {
+export function moe(ctx: Context, op: MoeOp, state: MoeState, x: Tensor): Tensor {
   const { tape } = ctx;
   const rows = x.elements / op.hiddenSize;
   const chosen = rows * op.expertsPerToken;
   const { weights, indices } = route(ctx, op, state.router, x, rows);
 
+  const down3 = foldFactors(ctx, state.down);
+  const gateUp3 = foldFactors(ctx, state.gateUp);
   const order = tape.bytes(chosen * 8);
   const permutation = tape.bytes(chosen * 8);
   const tokenOfRow = tape.bytes(chosen * 8);
@@ -25,15 +26,15 @@ export function moe(ctx: Context, op: MoeOp, state: NonNullable<OpState['moe']>,
   const sentinels = tape.bytes(chosen);
   const masked = maskedFill(ctx, selected, sentinels, true);
 
-  const up = grouped(ctx, masked, state.gateUp, chosen * 2 * op.intermediateSize);
+  const up = grouped(ctx, masked, gateUp3, chosen * 2 * op.intermediateSize);
   const filled = maskedFill(ctx, up, sentinels, false);
   tape.drop(up);
-  const [gate, linear] = split(tape, filled, [chosen * op.intermediateSize, chosen * op.intermediateSize]);
+  const [gate, linear] = split(tape, filled, [chosen * op.intermediateSize, chosen * op.intermediateSize], false);
   const activated = activate(tape, op.activation, gate!);
   const product = multiply(tape, activated, linear!);
   for (const tensor of [activated, gate!, linear!, filled]) tape.drop(tensor);
 
-  const down = grouped(ctx, product, state.down, chosen * op.hiddenSize);
+  const down = grouped(ctx, product, down3, chosen * op.hiddenSize);
   tape.drop(product);
   const filledDown = maskedFill(ctx, down, sentinels, false);
   tape.drop(down);
@@ -43,6 +44,8 @@ export function moe(ctx: Context, op: MoeOp, state: NonNullable<OpState['moe']>,
   tape.drop(weighted);
   const summed = sumChosen(ctx, restored, rows * op.hiddenSize);
   for (const tensor of [restored, filledDown, masked, selected, rowWeights]) tape.drop(tensor);
+  gateUp3.end();
+  down3.end();
   for (const buffer of [inverse, sentinels, permutation, order, indices]) tape.release(buffer);
   tape.drop(weights);
   const out = cast(tape, summed, x.dtype);
@@ -50,13 +53,14 @@ export function moe(ctx: Context, op: MoeOp, state: NonNullable<OpState['moe']>,
   return out;
 }
 
-function route(ctx: Context, op: MoeOp, router: Parameter, x: Tensor, rows: number) {
+function route(ctx: Context, op: MoeOp, router: StackedWeight, x: Tensor, rows: number) {
   const { tape } = ctx;
-  const logits = plainLinear(ctx, { weight: router, bias: undefined }, x, {
-    inFeatures: op.hiddenSize,
-    outFeatures: op.experts,
-    form: 'linear',
-  });
+  const shape = { inFeatures: op.hiddenSize, outFeatures: op.experts, form: 'linear' } as const;
+  const weight = foldFactors(ctx, router);
+  const folded = weight.get();
+  const logits = multiplyBy(ctx, folded, x, shape);
+  tape.drop(folded);
+  weight.end();
   const wide = cast(tape, logits, F32);
   const probabilities = keepOutput(tape, wide);
   tape.drop(wide);
@@ -79,11 +83,18 @@ function route(ctx: Context, op: MoeOp, router: Parameter, x: Tensor, rows: numb
   return { weights, indices };
 }
 
-/** `x[index]`: the gradient is zeros of x's size, filled in place. */
+/** `x[index]`: the gradient is put into zeros of x's size, which makes two tensors of it for a moment. */
 function gather(ctx: Context, x: Tensor, elements: number, index: Tensor['buffer']): Tensor {
   const { tape } = ctx;
   const parent = x.node;
-  const node = parent ? tape.node(elements, x.dtype, () => tape.give(parent, tape.alloc(x.elements, x.dtype))) : null;
+  const node = parent
+    ? tape.node(elements, x.dtype, () => {
+        const zeros = tape.alloc(x.elements, x.dtype);
+        const filled = tape.alloc(x.elements, x.dtype);
+        tape.release(zeros);
+        tape.give(parent, filled);
+      })
+    : null;
   if (node) tape.save(node, index);
   return new Tensor(tape.alloc(elements, x.dtype), elements, x.dtype, node);
 }
@@ -98,36 +109,94 @@ function maskedFill(ctx: Context, x: Tensor, mask: Tensor['buffer'], inPlace: bo
   return new Tensor(inPlace ? x.buffer : tape.alloc(x.elements, x.dtype), x.elements, x.dtype, node);
 }
 
-/** grouped_mm is not on autocast's list: the input takes the weight's dtype. */
-function grouped(ctx: Context, x: Tensor, weight: Parameter, elements: number): Tensor {
+/** The weight as the experts see it while PEFT's wrapper is active. */
+interface FoldedWeight {
+  /** One more name for it; made when first asked for. */
+  readonly get: () => Tensor;
+  /** Leaving the wrapper. */
+  readonly end: () => void;
+}
+
+/**
+ * PEFT's lora.ParamWrapper: `baddbmm(W, lhs, rhs)` makes a tensor of the whole weight's size, once when the wrapper is
+ * entered (thrown away) and once when the weight is used; its gradient is of that size too.
+ */
+function foldFactors(ctx: Context, { weight, lora }: StackedWeight): FoldedWeight {
   const { tape } = ctx;
-  const input = cast(tape, x, weight.dtype);
-  const leaf = weight.tensor.node;
-  let node: Node | null = null;
-  if (input.node || leaf) {
-    node = tape.node(elements, weight.dtype, () => {
-      const toInput = input.node ? tape.alloc(input.elements, weight.dtype) : null;
-      const toWeight = leaf ? tape.alloc(weight.elements, weight.dtype) : null;
-      if (toWeight) tape.give(leaf!, toWeight);
-      if (toInput) tape.give(input.node!, toInput);
+  if (!lora) return { get: () => tape.hold(weight.tensor), end: () => {} };
+  const lhs = cast(tape, lora.b.tensor, weight.dtype);
+  const rhs = cast(tape, lora.a.tensor, weight.dtype);
+  tape.release(tape.alloc(weight.elements, weight.dtype));
+  let folded: Tensor | undefined;
+  const fold = (): Tensor => {
+    const node = tape.node(weight.elements, weight.dtype, () => {
+      for (const factor of [lhs, rhs]) {
+        const product = tape.alloc(factor.elements, factor.dtype);
+        const scaled = tape.alloc(factor.elements, factor.dtype);
+        tape.release(product);
+        tape.give(factor.node!, scaled);
+      }
     });
-    if (leaf) tape.save(node, input.buffer);
-    if (input.node) tape.save(node, null);
-  }
-  const out = new Tensor(tape.alloc(elements, weight.dtype), elements, weight.dtype, node);
+    tape.save(node, lhs.buffer);
+    tape.save(node, rhs.buffer);
+    return new Tensor(tape.alloc(weight.elements, weight.dtype), weight.elements, weight.dtype, node);
+  };
+  return {
+    get: () => {
+      folded ??= fold();
+      return tape.hold(folded);
+    },
+    end: () => {
+      if (folded) tape.drop(folded);
+      tape.drop(lhs);
+      tape.drop(rhs);
+    },
+  };
+}
+
+function multiplyBy(
+  ctx: Context,
+  weight: Tensor,
+  x: Tensor,
+  shape: { readonly inFeatures: number; readonly outFeatures: number },
+): Tensor {
+  const { tape, amp } = ctx;
+  const dtype = amp ?? weight.dtype;
+  const factor = cast(tape, weight, dtype);
+  const input = cast(tape, x, dtype);
+  const out = matmul(tape, input, factor, null, x.elements / shape.inFeatures, shape.outFeatures);
   tape.drop(input);
+  tape.drop(factor);
   return out;
 }
 
-/** Sum over the chosen experts: the gradient is a view, expanded where it is used. */
+/** grouped_mm is not on autocast's list: the input takes the weight's dtype. */
+function grouped(ctx: Context, x: Tensor, folded: FoldedWeight, elements: number): Tensor {
+  const { tape } = ctx;
+  const weight = folded.get();
+  const { dtype } = weight;
+  const input = cast(tape, x, dtype);
+  let node: Node | null = null;
+  if (input.node || weight.node) {
+    node = tape.node(elements, dtype, () => {
+      const toWeight = weight.node ? tape.alloc(weight.elements, dtype) : null;
+      const toInput = input.node ? tape.alloc(input.elements, dtype) : null;
+      if (toWeight) tape.give(weight.node!, toWeight);
+      if (toInput) tape.give(input.node!, toInput);
+    });
+    if (weight.node) tape.save(node, input.buffer);
+    if (input.node) tape.save(node, weight.buffer);
+  }
+  const out = new Tensor(tape.alloc(elements, dtype), elements, dtype, node);
+  tape.drop(input);
+  tape.drop(weight);
+  return out;
+}
+
+/** Sum over the chosen experts: the gradient is expanded and then made real to be put back in order. */
 function sumChosen(ctx: Context, x: Tensor, elements: number): Tensor {
   const { tape } = ctx;
   const parent = x.node;
-  const node = parent
-    ? tape.node(elements, x.dtype, (grad) => {
-        grad.refs += 1;
-        tape.give(parent, grad);
-      })
-    : null;
+  const node = parent ? tape.node(elements, x.dtype, () => tape.give(parent, tape.alloc(x.elements, x.dtype))) : null;
   return new Tensor(tape.alloc(elements, x.dtype), elements, x.dtype, node);
 }

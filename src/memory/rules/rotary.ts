@@ -13,10 +13,10 @@ export function rotary(ctx: Context, op: RotaryOp, frame: Frame): void {
 
 function turn(ctx: Context, x: Tensor, op: RotaryOp): Tensor {
   const { tape } = ctx;
-  if (op.rotaryDim === op.headDim) return rotate(ctx, x);
+  if (!op.join) return rotate(ctx, x);
   const turned = (x.elements / op.headDim) * op.rotaryDim;
-  const part = slice(tape, x, turned);
-  const rest = slice(tape, x, x.elements - turned);
+  const part = turned === x.elements ? tape.hold(x) : slice(tape, x, turned, true);
+  const rest = slice(tape, x, x.elements - turned, true);
   const rotated = rotate(ctx, part);
   const out = concatenate(tape, [rotated, rest]);
   tape.drop(rotated);
@@ -30,8 +30,8 @@ function rotate(ctx: Context, x: Tensor): Tensor {
   const table = constant(constants.rotary!, constants.rotaryElements, hiddenDtype);
   const straight = multiply(tape, x, table);
   const half = x.elements / 2;
-  const first = slice(tape, x, half);
-  const second = slice(tape, x, half);
+  const first = slice(tape, x, half, true);
+  const second = slice(tape, x, half, true);
   const negated = scale(tape, second);
   const joined = concatenate(tape, [negated, first]);
   tape.drop(negated);

@@ -1,9 +1,10 @@
 import type { Op } from '../../model/index.ts';
-import { add, dropout, keepOutput, multiply, scale, split, viewHeads } from '../tape/primitives.ts';
+import { add, dropout, keepOutput, multiply, repeat, scale, viewHeads } from '../tape/primitives.ts';
 import type { Tensor } from '../tape/tape.ts';
 import { activate } from './activation.ts';
 import { attention } from './attention.ts';
 import { bind, type Context, done, type Frame, read } from './context.ts';
+import { divide } from './divide.ts';
 import { embedding } from './embedding.ts';
 import { linear } from './linear.ts';
 import { moe } from './moe.ts';
@@ -49,29 +50,27 @@ function runOp(ctx: Context, op: Op, frame: Frame): void {
       break;
     }
     case 'add':
+    case 'add_in_place':
     case 'multiply': {
       const [a, b] = [read(frame, op.a), read(frame, op.b)];
-      const out = op.op === 'add' ? add(tape, a, b) : multiply(tape, a, b);
+      const out = op.op === 'multiply' ? multiply(tape, a, b) : add(tape, a, b, op.op === 'add_in_place');
       done(ctx, frame, op.a);
       done(ctx, frame, op.b);
       bind(ctx, frame, op.output, out);
       break;
     }
-    case 'split': {
-      const x = read(frame, op.input);
-      const features = op.outputs.reduce((total, part) => total + part.features, 0);
-      const rows = x.elements / features;
-      const parts = split(
-        tape,
-        x,
-        op.outputs.map((part) => part.features * rows),
-      );
-      op.outputs.forEach((part, index) => {
-        bind(ctx, frame, part.name, parts[index]!);
-      });
-      done(ctx, frame, op.input);
+    case 'split':
+      divide(ctx, op, frame);
       break;
-    }
+    case 'repeat':
+      unary(ctx, op, frame, (x) => repeat(tape, x, op.times));
+      break;
+    case 'drop':
+      for (const name of op.names) {
+        tape.drop(read(frame, name));
+        frame.delete(name);
+      }
+      break;
     case 'rotary':
       rotary(ctx, op, frame);
       break;

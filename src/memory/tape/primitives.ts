@@ -58,7 +58,7 @@ export function multiply(tape: Tape, a: Tensor, b: Tensor): Tensor {
 }
 
 /** Sum of two tensors with broadcasting: nothing is kept, both get the same gradient. */
-export function add(tape: Tape, a: Tensor, b: Tensor): Tensor {
+export function add(tape: Tape, a: Tensor, b: Tensor, inPlace = false): Tensor {
   const elements = Math.max(a.elements, b.elements);
   const dtype = promote(a.dtype, b.dtype);
   const node =
@@ -68,6 +68,10 @@ export function add(tape: Tape, a: Tensor, b: Tensor): Tensor {
           if (b.node) giveAs(tape, b, share(grad), elements, dtype);
         })
       : null;
+  if (inPlace) {
+    a.buffer.refs += 1;
+    return new Tensor(a.buffer, elements, a.dtype, node);
+  }
   const like = a.elements >= b.elements ? a.buffer : b.buffer;
   return new Tensor(tape.allocLike(elements, dtype, like), elements, dtype, node);
 }
@@ -164,13 +168,13 @@ export function concatenate(tape: Tape, parts: readonly Tensor[]): Tensor {
   return new Tensor(tape.allocLike(elements, dtype, parts[0]!.buffer), elements, dtype, node);
 }
 
-/** `x[..., a:b]`: a view; its gradient is padded with zeros to the whole size, heads before tokens. */
-export function slice(tape: Tape, x: Tensor, elements: number): Tensor {
+/** `x[..., a:b]`: a view; its gradient is padded with zeros to the whole size, in the order of x's dimensions. */
+export function slice(tape: Tape, x: Tensor, elements: number, headMajor: boolean): Tensor {
   const parent = x.node;
   const node = parent
     ? tape.node(elements, x.dtype, () => {
         const padded = tape.alloc(x.elements, x.dtype);
-        padded.headMajor = true;
+        padded.headMajor = headMajor;
         tape.give(parent, padded);
       })
     : null;
@@ -178,8 +182,16 @@ export function slice(tape: Tape, x: Tensor, elements: number): Tensor {
   return new Tensor(x.buffer, elements, x.dtype, node);
 }
 
+/** `x[..., [i], :]`: a copy; its gradient is put into zeros of the whole size. */
+export function indexed(tape: Tape, x: Tensor, elements: number): Tensor {
+  const parent = x.node;
+  const node = parent ? tape.node(elements, x.dtype, () => tape.give(parent, tape.alloc(x.elements, x.dtype))) : null;
+  if (node) tape.save(node, null);
+  return new Tensor(tape.alloc(elements, x.dtype), elements, x.dtype, node);
+}
+
 /** `chunk` / `split`: views of one tensor whose gradients are concatenated once all are there. */
-export function split(tape: Tape, x: Tensor, sizes: readonly number[]): Tensor[] {
+export function split(tape: Tape, x: Tensor, sizes: readonly number[], headMajor: boolean): Tensor[] {
   const parent = x.node;
   if (!parent) {
     return sizes.map((size) => new Tensor(share(x.buffer), size, x.dtype, null));
@@ -187,6 +199,7 @@ export function split(tape: Tape, x: Tensor, sizes: readonly number[]): Tensor[]
   const slots: (Buffer | null)[] = sizes.map(() => null);
   const whole = tape.node(x.elements, x.dtype, (grad) => {
     const joined = tape.alloc(x.elements, x.dtype);
+    joined.headMajor = headMajor;
     tape.give(parent, joined);
     // `grad` is the marker that some part has a gradient; the parts themselves end here.
     slots.forEach((slot, index) => {

@@ -4,7 +4,7 @@ import type { ParameterPlan } from '../parameters.ts';
 import type { Context } from '../rules/context.ts';
 import { linear } from '../rules/linear.ts';
 import { softcap } from '../rules/run-ops.ts';
-import { cast, keepOutput, scale, slice } from '../tape/primitives.ts';
+import { add, cast, keepOutput, matmul, scale, slice } from '../tape/primitives.ts';
 import { F32, type Node, type Tape, Tensor } from '../tape/tape.ts';
 
 /** Rows the chunked loss projects at a time (TRL `_CHUNKED_LM_HEAD_CHUNK_SIZE`). */
@@ -86,7 +86,7 @@ function chunkedLoss(
 ): LossRoot | null {
   const { tape, batch, tokens } = ctx;
   const rows = batch * Math.max(1, tokens - 1);
-  const shifted = slice(tape, hidden, rows * description.hiddenSize);
+  const shifted = slice(tape, hidden, rows * description.hiddenSize, false);
   const flat = batch > 1 ? copyOf(tape, shifted) : tape.hold(shifted);
   const sorted = gatherRows(tape, flat, rows);
   for (const tensor of [flat, shifted, hidden]) tape.drop(tensor);
@@ -98,7 +98,7 @@ function chunkedLoss(
   const roots: Node[] = [];
   const outer = tape.nodes;
   for (let i = 0; i < chunks; i += 1) {
-    const part = slice(tape, sorted, chunk * description.hiddenSize);
+    const part = slice(tape, sorted, chunk * description.hiddenSize, false);
     const body = (): Tensor => chunkBody(ctx, description, plan, part);
     // Forward: everything of the block ends with it.
     tape.discarding = true;
@@ -142,29 +142,35 @@ function chunkedLoss(
   });
 }
 
-/** `_chunk`: product, fp32 copy, log-softmax, and the entropy that is only logged. */
+/** `_chunk`: product with the weight as it is at every use, fp32 copy, log-softmax, and the entropy that is only logged. */
 function chunkBody(ctx: Context, description: ModelDescription, plan: ParameterPlan, part: Tensor): Tensor {
-  const { tape } = ctx;
-  const logits = linear(ctx, { ...plan.head, adapter: undefined }, part, {
-    inFeatures: description.hiddenSize,
-    outFeatures: description.vocabSize,
-    form: 'linear',
-  });
+  const { tape, amp } = ctx;
+  const head = plan.head.weight!;
+  const dtype = amp ?? part.dtype;
+  // `w.t()` is a view: autocast does not cache its copy.
+  const weight = cast(tape, head.tensor, dtype);
+  const input = cast(tape, part, dtype);
+  const logits = matmul(tape, input, weight, null, part.elements / description.hiddenSize, description.vocabSize);
+  tape.drop(input);
+  tape.drop(weight);
   let wide = cast(tape, logits, F32);
   tape.drop(logits);
-  if (description.head.scaled) {
-    const scaled = scale(tape, wide);
+  const steps = [
+    ...(plan.head.bias ? [(x: Tensor) => add(tape, x, plan.head.bias!.tensor)] : []),
+    ...(description.head.scaled ? [(x: Tensor) => scale(tape, x)] : []),
+    ...(description.head.softcap ? [(x: Tensor) => softcap(ctx, x)] : []),
+  ];
+  for (const step of steps) {
+    const next = step(wide);
     tape.drop(wide);
-    wide = scaled;
-  }
-  if (description.head.softcap) {
-    const capped = softcap(ctx, wide);
-    tape.drop(wide);
-    wide = capped;
+    wide = next;
   }
   const { root, kept } = crossEntropy(tape, wide);
-  const exponent = keepOutput(tape, new Tensor(kept.buffer, kept.elements, F32, null));
-  const entropy = keepOutput(tape, new Tensor(kept.buffer, kept.elements, F32, null));
+  const logProbabilities = new Tensor(kept.buffer, kept.elements, F32, null);
+  const exponent = keepOutput(tape, logProbabilities);
+  const entropy = keepOutput(tape, logProbabilities);
+  // Its last product saves something too: the recomputation goes on to here.
+  tape.saves += 1;
   tape.drop(exponent);
   tape.drop(entropy);
   tape.drop(kept);

@@ -30,7 +30,8 @@ export function readLlamaKeys(
     intermediate: number;
     layers: number;
     heads: number;
-    kvHeads: number;
+    /** undefined: as many as query heads. */
+    kvHeads?: number;
     vocab: number;
     headDim?: number;
     activation?: Activation;
@@ -40,8 +41,9 @@ export function readLlamaKeys(
 ): LlamaLike {
   const hiddenSize = config.count('hidden_size', defaults.hidden);
   const heads = config.count('num_attention_heads', defaults.heads);
-  // A config without the key but with its own head count means as many key heads as query heads.
-  const kvHeads = config.count('num_key_value_heads', config.has('num_attention_heads') ? heads : defaults.kvHeads);
+  // null in the file means one key head a query head, whatever the family's default is.
+  const kvDefault = config.raw('num_key_value_heads') === null ? heads : (defaults.kvHeads ?? heads);
+  const kvHeads = config.count('num_key_value_heads', kvDefault);
   if (!config.has('head_dim') && !defaults.headDim) {
     config.divisible(hiddenSize, 'hidden_size', heads, 'num_attention_heads');
   }
@@ -126,7 +128,6 @@ export const llama: Architecture = {
       intermediate: 11008,
       layers: 32,
       heads: 32,
-      kvHeads: 32,
       vocab: 32000,
     });
     const bias = config.flag('attention_bias', false);

@@ -1,4 +1,15 @@
-import type { Activation, AttentionOp, CallOp, LinearOp, MoeOp, NormForm, NormOp, Op, PeftDefaults } from '../ops.ts';
+import type {
+  Activation,
+  AttentionOp,
+  CallOp,
+  LinearOp,
+  MoeOp,
+  NormForm,
+  NormOp,
+  Op,
+  PeftDefaults,
+  SplitOp,
+} from '../ops.ts';
 
 /** Builders that more than one architecture uses. */
 
@@ -47,6 +58,8 @@ export interface AttentionShape {
   readonly softcap?: boolean;
   readonly eagerSoftmax?: AttentionOp['eagerSoftmax'];
   readonly window?: number | undefined;
+  /** Keys and values are repeated to the number of query heads; false: the kernel broadcasts them. */
+  readonly repeats?: boolean;
 }
 
 export const attention = (shape: AttentionShape, output = 'attn_output'): AttentionOp => ({
@@ -60,11 +73,12 @@ export const attention = (shape: AttentionShape, output = 'attn_output'): Attent
   headDim: shape.headDim,
   dropout: shape.dropout,
   softcap: shape.softcap ?? false,
+  repeats: shape.repeats ?? true,
   eagerSoftmax: shape.eagerSoftmax ?? 'upcast',
   window: shape.window,
 });
 
-export const rotary = (shape: AttentionShape, rotaryDim = shape.headDim): Op => ({
+export const rotary = (shape: AttentionShape, rotaryDim = shape.headDim, alwaysJoin = false): Op => ({
   op: 'rotary',
   q: 'query_states',
   k: 'key_states',
@@ -72,6 +86,7 @@ export const rotary = (shape: AttentionShape, rotaryDim = shape.headDim): Op => 
   kHeads: shape.kvHeads,
   headDim: shape.headDim,
   rotaryDim,
+  join: alwaysJoin || rotaryDim < shape.headDim,
 });
 
 export interface SelfAttentionOptions {
@@ -87,6 +102,10 @@ export interface SelfAttentionOptions {
   /** Norm over the whole projection, before the heads are told apart (OLMo 2, OLMoE). */
   readonly projectionNorm?: NormForm;
   readonly clamp?: boolean;
+  /** The three projections come first, then their views as heads (OLMo). */
+  readonly lateHeads?: boolean;
+  /** The turned features are joined with the rest even when there is none (Phi 3, StarCoder has no rest at all). */
+  readonly alwaysJoin?: boolean;
   /** p of a dropout on the block's result. */
   readonly outputDropout?: number;
 }
@@ -109,8 +128,8 @@ export function selfAttention(shape: AttentionShape, options: SelfAttentionOptio
     else if (perHead && !options.headNormAfterHeads) {
       early.push(project(`$${state}`), norm(normName, `$${state}`, state, headDim, options.headNorm));
     } else early.push(project(state));
-    // OLMo views all three as heads only after norms and clamping; the others each right after its projection.
-    (options.projectionNorm || options.clamp ? late : early).push(heads(state, state));
+    // Each is viewed as heads right after its projection, so that the copy in the backward pass comes right before its product.
+    (options.projectionNorm || options.lateHeads ? late : early).push(heads(state, state));
     if (perHead && options.headNormAfterHeads) late.push(norm(normName, state, state, headDim, options.headNorm));
   }
   const clamps: Op[] = options.clamp
@@ -120,7 +139,7 @@ export function selfAttention(shape: AttentionShape, options: SelfAttentionOptio
     ...early,
     ...clamps,
     ...late,
-    ...(options.rotary === false ? [] : [rotary(shape, options.rotaryDim)]),
+    ...(options.rotary === false ? [] : [rotary(shape, options.rotaryDim, options.alwaysJoin)]),
     attention(shape),
     linear(
       options.outputName ?? 'o_proj',
@@ -150,6 +169,13 @@ export const gatedMlp = (
     linear('down_proj', '$product', 'down_proj', intermediateSize, hiddenSize, bias),
   ]);
 
+/** `value.chunk(n)` / `split`: gradients are concatenated. */
+export const split = (
+  input: string,
+  outputs: readonly (readonly [string, number])[],
+  form: SplitOp['form'] = 'chunk',
+): Op => ({ op: 'split', form, input, outputs: outputs.map(([name, features]) => ({ name, features })) });
+
 /** Two linear layers with an activation between them. */
 export const plainMlp = (
   names: readonly [string, string],
@@ -170,7 +196,12 @@ export const plainMlp = (
     ...(options.dropout ? [dropout(options.dropout, 'hidden_states', 'hidden_states')] : []),
   ]);
 
-export const moe = (shape: Omit<MoeOp, 'op' | 'input' | 'output' | 'name'> & { readonly name: string }): MoeOp => ({
+/** Projections of one expert as separate layers (Qwen, OLMoE). */
+export const PROJECTION_NAMES = { router: 'gate', gate: 'gate_proj', up: 'up_proj', down: 'down_proj' } as const;
+
+export const moe = (
+  shape: Omit<MoeOp, 'op' | 'input' | 'output'> & { readonly input?: string; readonly output?: string },
+): MoeOp => ({
   op: 'moe',
   input: 'hidden_states',
   output: 'hidden_states',
@@ -207,7 +238,7 @@ export const embedTokens = (name: string, rows: number, size: number): readonly 
 
 export const noPeftDefaults: PeftDefaults = { lora: undefined, ia3: undefined, ia3Feedforward: undefined };
 export const peftDefaults = (
-  lora: readonly string[],
+  lora: readonly string[] | undefined,
   ia3?: readonly string[],
   ia3Feedforward?: readonly string[],
 ): PeftDefaults => ({ lora, ia3, ia3Feedforward });

@@ -1,0 +1,28 @@
+import { F32 } from '../tape/tape.ts';
+import type { OptimizerFamily } from './optimizer.ts';
+import { blockwiseStates, tensorsLike } from './shared.ts';
+
+const SOURCE = 'bitsandbytes optim/optimizer.py Optimizer2State, Optimizer1State';
+
+/** Blockwise 8-bit states; the update is one kernel a tensor, in place. */
+const eightBit = (names: readonly string[], states: number): OptimizerFamily => ({
+  names,
+  source: SOURCE,
+  cost: (groups) => ({ statesBytes: blockwiseStates(groups, states), temporaryBytes: 0, hostBytes: 0 }),
+});
+
+/** fp32 states. */
+const thirtyTwoBit = (names: readonly string[], states: number): OptimizerFamily => ({
+  names,
+  source: SOURCE,
+  cost: (groups) => ({ statesBytes: tensorsLike(groups, states, F32), temporaryBytes: 0, hostBytes: 0 }),
+});
+
+export const bitsandbytes: readonly OptimizerFamily[] = [
+  eightBit(['adamw_8bit', 'adamw_bnb_8bit'], 2),
+  eightBit(['lion_8bit'], 1),
+  eightBit(['rmsprop_bnb_8bit'], 1),
+  eightBit(['ademamix_8bit'], 3),
+  thirtyTwoBit(['lion_32bit', 'rmsprop_bnb', 'rmsprop_bnb_32bit'], 1),
+  thirtyTwoBit(['ademamix'], 3),
+];

@@ -1,0 +1,110 @@
+import type { Architecture } from './architecture.ts';
+import { llamaLayer, llamaLine, readLlamaKeys } from './llama.ts';
+import {
+  add,
+  gatedMlp,
+  hiddenNorm,
+  moe,
+  noPeftDefaults,
+  PROJECTION_NAMES,
+  preNormLayer,
+  selfAttention,
+} from './parts.ts';
+
+const OLMO = { hidden: 4096, intermediate: 11008, layers: 32, heads: 32, vocab: 50304 };
+
+export const olmo: Architecture = {
+  modelTypes: ['olmo'],
+  source: 'transformers 5.17 models/olmo/modeling_olmo.py',
+  describe: (config) => {
+    const keys = readLlamaKeys(config, OLMO);
+    const bias = config.flag('attention_bias', false);
+    return llamaLine(keys, {
+      kinds: [
+        llamaLayer(
+          keys,
+          { qkvBias: bias, outputBias: bias, clamp: config.has('clip_qkv'), lateHeads: true },
+          false,
+          'layer_fp32',
+        ),
+      ],
+      tied: config.flag('tie_word_embeddings', false),
+      norm: 'layer_fp32',
+      peft: noPeftDefaults,
+    });
+  },
+};
+
+export const olmo2: Architecture = {
+  modelTypes: ['olmo2'],
+  source: 'transformers 5.17 models/olmo2/modeling_olmo2.py',
+  describe: (config) => {
+    const keys = readLlamaKeys(config, OLMO);
+    const bias = config.flag('attention_bias', false);
+    const form = 'rms_weight_inside';
+    return llamaLine(keys, {
+      kinds: [
+        [
+          { op: 'assign', input: 'hidden_states', output: 'residual' },
+          selfAttention(keys.shape, { qkvBias: bias, outputBias: bias, projectionNorm: form }),
+          hiddenNorm('post_attention_layernorm', keys.hiddenSize, form),
+          add('residual', 'hidden_states', 'hidden_states'),
+          { op: 'assign', input: 'hidden_states', output: 'residual' },
+          gatedMlp(keys.hiddenSize, keys.intermediateSize, keys.activation),
+          hiddenNorm('post_feedforward_layernorm', keys.hiddenSize, form),
+          add('residual', 'hidden_states', 'hidden_states'),
+        ],
+      ],
+      tied: config.flag('tie_word_embeddings', false),
+      norm: form,
+      peft: noPeftDefaults,
+    });
+  },
+};
+
+export const olmoe: Architecture = {
+  modelTypes: ['olmoe'],
+  source: 'transformers 5.17 models/olmoe/modeling_olmoe.py',
+  describe: (config) => {
+    const keys = readLlamaKeys(config, {
+      hidden: 2048,
+      intermediate: 2048,
+      layers: 16,
+      heads: 16,
+      vocab: 50304,
+    });
+    const bias = config.flag('attention_bias', false);
+    return llamaLine(keys, {
+      kinds: [
+        preNormLayer(
+          {
+            norm: hiddenNorm('input_layernorm', keys.hiddenSize),
+            block: selfAttention(keys.shape, {
+              qkvBias: bias,
+              outputBias: bias,
+              projectionNorm: 'rms',
+              clamp: config.has('clip_qkv'),
+            }),
+          },
+          {
+            norm: hiddenNorm('post_attention_layernorm', keys.hiddenSize),
+            block: moe({
+              name: 'mlp',
+              router: 'gate',
+              hiddenSize: keys.hiddenSize,
+              intermediateSize: keys.intermediateSize,
+              experts: config.count(['num_experts', 'num_local_experts'], 64),
+              expertsPerToken: config.count('num_experts_per_tok', 8),
+              normalise: config.flag('norm_topk_prob', false),
+              targetNames: PROJECTION_NAMES,
+              castWeights: true,
+              activation: keys.activation,
+            }),
+          },
+        ),
+      ],
+      tied: config.flag('tie_word_embeddings', false),
+      peft: noPeftDefaults,
+    });
+  },
+};
