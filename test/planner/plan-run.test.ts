@@ -140,20 +140,24 @@ describe('planRun', () => {
   });
 
   it('gives the same answer as trying every plan', () => {
-    const launches: PlanValues[] = [toyValues(), heavy, toyValues({ eval: true, perDeviceEvalBatchSize: 64 })];
+    const launches: PlanValues[] = [
+      toyValues(),
+      { ...heavy, gradientAccumulationSteps: 1, perDeviceEvalBatchSize: 3 },
+      toyValues({ eval: true, perDeviceEvalBatchSize: 64, gradientAccumulationSteps: 1 }),
+    ];
     const everything = { bitsandbytes: true, flashAttn: true, liger: true };
     const cases: [LeverClass[], typeof everything][] = [
       [['free', 'exact'], everything],
       [['exact', 'near'], everything],
       [[...DEFAULT_POLICY.allow], { ...everything, flashAttn: false }],
-      [[...LEVER_CLASSES], { ...everything, flashAttn: false, liger: false }],
+      [['exact', 'qlora', 'method', 'data'], everything],
     ];
     let compared = 0;
     for (const values of launches) {
       for (const [allow, packages] of cases) {
         const given = { values, surroundings: surroundings({ packages }), ...allowing(...allow) };
         const plans = everyPlan(request(0, given)).map((plan) => ({ ...plan, bytes: peak(plan.values) }));
-        for (const share of [0.97, 0.8, 0.6, 0.45, 0.3, 0.2, 0.12, 0.06]) {
+        for (const share of [0.97, 0.7, 0.5, 0.3, 0.2, 0.12, 0.06]) {
           const usable = Math.floor(peak(values) * share);
           const plan = planRun(request(usable, given));
           const leastOf = (some: typeof plans) =>
@@ -173,7 +177,7 @@ describe('planRun', () => {
         }
       }
     }
-    expect(compared).toBeGreaterThan(60);
+    expect(compared).toBeGreaterThan(50);
   });
 
   it('keeps the global batch and needs every change, whatever the numbers', () => {
@@ -205,6 +209,39 @@ describe('planRun', () => {
         }
       }
     }
+  });
+
+  it('stays honest with an estimator in which levers work against each other', () => {
+    const noise = (values: PlanValues): number => {
+      const text = JSON.stringify(values);
+      let hash = 7;
+      for (let at = 0; at < text.length; at += 1) hash = (hash * 31 + text.charCodeAt(at)) % 65_521;
+      return 0.8 + (0.4 * hash) / 65_521;
+    };
+    const estimate = (values: PlanValues) => {
+      const result = toyEstimate(values);
+      if (!result.ok) return result;
+      const { vram } = result.value;
+      const devicePeakBytes = Math.round(vram.devicePeakBytes * noise(values));
+      return { ok: true, value: { ...result.value, vram: { ...vram, devicePeakBytes } } } as const;
+    };
+    const bytes = (values: PlanValues): number => {
+      const result = estimate(values);
+      return result.ok ? result.value.vram.devicePeakBytes : Number.NaN;
+    };
+    let rewrites = 0;
+    for (const values of [toyValues(), heavy]) {
+      for (let usable = 2 * GiB; usable < peak(values); usable *= 1.15) {
+        const plan = planRun(request(Math.floor(usable), { values, estimate, ...allowing(...LEVER_CLASSES) }));
+        expect(globalBatchSize(plan.values)).toBe(globalBatchSize(values));
+        if (plan.verdict === 'refuse') expect(plan.refusal.shortfallBytes).toBeGreaterThan(0);
+        if (plan.verdict !== 'rewrite') continue;
+        expect(bytes(plan.values)).toBeLessThanOrEqual(usable);
+        expect(plan.estimate.vram.devicePeakBytes).toBe(bytes(plan.values));
+        rewrites += 1;
+      }
+    }
+    expect(rewrites).toBeGreaterThan(20);
   });
 
   it('spends few estimates', () => {
