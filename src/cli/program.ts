@@ -77,6 +77,7 @@ export function buildProgram(): Command {
     .version(packageJson.version)
     .exitOverride()
     .showHelpAfterError('(snug --help, or snug COMMAND --help, shows examples)')
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'error[usage]: ')) })
     .configureHelp({ helpWidth: Math.min(process.stdout.columns ?? 80, 100) })
     .addHelpText(
       'after',

@@ -1,10 +1,12 @@
 import { constants } from 'node:os';
 import type { Command } from 'commander';
-import { type RunHost, type RunResult, run } from '../jobs/index.ts';
+import { type Ending, type RunHost, type RunResult, run } from '../jobs/index.ts';
 import {
   checkJson,
   diagnosticJson,
   diagnosticsJson,
+  exitText,
+  type RunSummary,
   renderCheck,
   renderDryRun,
   renderRunEvent,
@@ -46,6 +48,9 @@ export function exitCodeOf(result: RunResult): number {
   if (ending.signal) return 128 + (constants.signals[ending.signal as NodeJS.Signals] ?? 0);
   return ending.exitCode ?? EXIT.ownFault;
 }
+
+const exitOf = (ending: Ending, code: number): RunSummary['exit'] =>
+  ending.whose === 'trainer' ? { code, whose: 'trainer' } : { whose: 'snug', ...MEANINGS[ending.reason] };
 
 /** A dry run succeeds when the run would be started. */
 function dryRunCode(verdict: string | undefined, decision: 'start' | 'stop'): number {
@@ -122,13 +127,11 @@ function createTalk(terminal: Terminal, flags: RunFlags, stopSpinner: () => void
       case 'stopped':
         // Nothing was started: stdout is free for the data.
         if (flags.json) terminal.out(JSON.stringify(checkJson(result.report)));
+        if (!flags.json) terminal.err(`snug: ${exitText({ exit: exitOf(result.ending, exitCodeOf(result)) })}`);
         return;
       case 'ended': {
         const { ending, attempts, runFolder } = result;
-        const exit =
-          ending.whose === 'trainer'
-            ? { code: exitCodeOf(result), whose: 'trainer' as const }
-            : { whose: 'snug' as const, ...MEANINGS[ending.reason] };
+        const exit = exitOf(ending, exitCodeOf(result));
         if (flags.json) json({ kind: 'summary', run_folder: runFolder, attempts: attempts.length, exit });
         else if (!flags.quiet || exit.code !== 0) terminal.err(renderRunSummary({ attempts, runFolder, exit }, style));
       }

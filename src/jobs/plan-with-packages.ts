@@ -31,14 +31,14 @@ export interface PackagePlan<P> {
 /** What is around a run before anything was asked of its Python. */
 export const surroundingsOf = (
   ports: Ports,
-  reading: LaunchReading,
-  hardware: Hardware,
+  { reading, hardware, starts }: PackageQuestion,
   computeCapability: Surroundings['computeCapability'],
 ): Surroundings => ({
   writable: reading.writable,
   packages: { bitsandbytes: 'unknown', flashAttn: 'unknown', liger: 'unknown' },
   computeCapability,
-  hostRamBytes: hardware.host?.availableBytes,
+  // A planned card sits in another machine, whose RAM nobody knows, unless the run starts here.
+  hostRamBytes: starts || hardware.source !== 'planned' ? hardware.host?.availableBytes : undefined,
   platform: ports.platform,
 });
 

@@ -1,4 +1,4 @@
-import { type Diagnostic, type Ports, type Result, warning } from '../core/index.ts';
+import { type Diagnostic, note, type Ports, type Result, warning } from '../core/index.ts';
 import { type LaunchReading, parseGivenSettings } from '../dialects/index.ts';
 import { detectHardware, type Hardware } from '../hardware/index.ts';
 import { estimateMemory, type MemoryBudget, type MemoryEstimate } from '../memory/index.ts';
@@ -118,12 +118,18 @@ async function examine(
     hardware,
     policy,
     sources: on.sources,
-    diagnostics: [...reading.diagnostics, ...(gpu?.diagnostics ?? []), ...hostWarnings(hardware, before)],
+    diagnostics: [
+      ...reading.diagnostics,
+      ...(model.ok ? modelNotes(model.value) : []),
+      ...(gpu?.diagnostics ?? []),
+      ...hostWarnings(hardware, before),
+    ],
     ...(model.ok ? { model: { ...model.value.located, facts: model.value.facts } } : {}),
     ...(gpu ? { device: gpu.gpu, budget: gpu.budget } : {}),
     ...(before?.ok ? { estimate: before.value } : {}),
   };
-  const surroundings = surroundingsOf(ports, reading, hardware, gpu?.gpu.computeCapability);
+  const question = { reading, hardware, starts: asked.starts };
+  const surroundings = surroundingsOf(ports, question, gpu?.gpu.computeCapability);
   const common = {
     kind: 'checked',
     reading,
@@ -141,7 +147,7 @@ async function examine(
     return { ...common, report: { ...base, diagnostics, plan: { verdict: 'unknown', reason: reason! } } };
   }
   const request = { values: values.value, budget: gpu.budget, policy, estimate };
-  const planned = await planWithPackages(ports, { reading, hardware, starts: asked.starts }, surroundings, (around) =>
+  const planned = await planWithPackages(ports, question, surroundings, (around) =>
     planRun({ ...request, surroundings: around }),
   );
   return {
@@ -165,6 +171,9 @@ const estimatorFor =
       gpu ? { name: gpu.gpu.name, ...(capability ? { computeCapability: capability } : {}) } : undefined,
     );
   };
+
+const modelNotes = ({ located }: FoundModel): Diagnostic[] =>
+  (located.notes ?? []).map((text) => note('model-found', text, { location: located.place }));
 
 /** `dtype: auto` is what the checkpoint says, once the model is known. */
 function settle(spec: TrainingSpec, model: FoundModel | undefined): TrainingSpec {

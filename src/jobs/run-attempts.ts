@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Diagnostic, Ports } from '../core/index.ts';
 import { classify, type Evidence, type Failure } from '../diagnosis/index.ts';
-import { type FittedLaunch, writeLaunch } from '../dialects/index.ts';
+import { writeLaunch } from '../dialects/index.ts';
 import { detectHardware, type Gpu, sampleVram } from '../hardware/index.ts';
 import type { MemoryEstimate } from '../memory/index.ts';
 import { type AttemptSummary, changeJson, maskSecrets, snakeCased } from '../report/index.ts';
@@ -14,6 +14,7 @@ import type { RunHost } from './run.ts';
 import { createRunFolder, type RunFolder, runName } from './run-folder.ts';
 import { type AttemptRecord, createRunRecord, type Ending, type RunState } from './run-record.ts';
 import type { RunResult } from './run-result.ts';
+import { startable } from './startable.ts';
 import { waitUntilFree } from './wait-until-free.ts';
 
 export interface AttemptsRequest {
@@ -28,18 +29,6 @@ export interface MadeAttempt extends CheckpointWriter {
   readonly planned: PlannedAttempt;
   readonly evidence: Evidence;
   readonly failure: Failure | undefined;
-}
-
-/** `VAR=x` in front of a command is the shell's doing; there is no shell here, so it goes into the environment. */
-const ASSIGNMENT = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s;
-
-function startable({ argv, env }: FittedLaunch): { argv: readonly string[]; env: Record<string, string> } {
-  const first = argv.findIndex((token) => !ASSIGNMENT.test(token));
-  const assigned = argv.slice(0, Math.max(first, 0)).map((token) => ASSIGNMENT.exec(token)!);
-  return {
-    argv: argv.slice(Math.max(first, 0)),
-    env: { ...Object.fromEntries(assigned.map(([, name, value]) => [name!, value!])), ...env },
-  };
 }
 
 /** Starts the run, and starts it again smaller for as long as it runs out of device memory and the policy allows. */
@@ -100,12 +89,13 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
       ...(planned.freshOutputDir === undefined ? {} : { outputDir: planned.freshOutputDir }),
     });
     if (!fitted.ok) return fitted.error;
-    const launch = startable(fitted.value);
+    const launch = startable(fitted.value.argv);
+    const env = { ...launch.env, ...fitted.value.env };
     for (const file of fitted.value.files) tell(folder.save(file.copy, file.text));
     tell(
       folder.save(join(opened.value, 'command.json'), {
         argv: maskSecrets(launch.argv),
-        env: maskSecrets(launch.env),
+        env: maskSecrets(env),
         cwd: ports.cwd,
       }),
     );
@@ -130,18 +120,16 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
     });
     const child = startAttempt({
       argv: launch.argv,
-      env: { ...ports.environment, ...launch.env },
+      env: { ...ports.environment, ...env },
       cwd: ports.cwd,
       logPath: join(opened.value, 'output.log'),
       samplesPath: join(opened.value, 'samples.jsonl'),
       stdout: host.stdout,
       stderr: host.stderr,
       sampleVram: sample,
-      expandableSegments: (
-        launch.env.PYTORCH_CUDA_ALLOC_CONF ??
-        ports.environment.PYTORCH_CUDA_ALLOC_CONF ??
-        ''
-      ).includes('expandable_segments:True'),
+      expandableSegments: (env.PYTORCH_CUDA_ALLOC_CONF ?? ports.environment.PYTORCH_CUDA_ALLOC_CONF ?? '').includes(
+        'expandable_segments:True',
+      ),
       ...defaultTimings,
     });
     running = child;

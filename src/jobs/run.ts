@@ -1,10 +1,12 @@
-import type { Diagnostic, Ports } from '../core/index.ts';
+import { isAbsolute, join } from 'node:path';
+import { type Diagnostic, error, type Ports } from '../core/index.ts';
 import type { CheckReport, RunEvent } from '../report/index.ts';
 import type { SpecChange } from '../spec/index.ts';
 import { check } from './check.ts';
 import type { Preflight, PreflightRequest } from './preflight.ts';
 import { runAttempts } from './run-attempts.ts';
 import type { RunResult } from './run-result.ts';
+import { startable } from './startable.ts';
 
 export interface RunRequest extends PreflightRequest {
   readonly dryRun: boolean;
@@ -52,12 +54,33 @@ export async function run(ports: Ports, request: RunRequest, host: RunHost): Pro
   if (request.dryRun) return { kind: 'dry-run', report, decision: decision.kind };
   host.onReport(report);
   if (decision.kind === 'stop') return { kind: 'stopped', ending: { whose: 'snug', reason: decision.reason }, report };
+  const missing = missingProgram(ports, startable(outcome.report.fitted?.argv ?? outcome.reading.command.argv).argv[0]);
+  if (missing) {
+    host.warn(missing);
+    return { kind: 'stopped', ending: { whose: 'snug', reason: 'not-found' }, report };
+  }
   const asked = request.retriesAsked || outcome.policy.mode === 'rewrite';
   return runAttempts(ports, host, {
     preflight: outcome,
     changes: decision.changes,
     configPath: request.target.kind === 'config' ? request.target.path : undefined,
     maxRetries: asked ? outcome.policy.maxRetries : 0,
+  });
+}
+
+/** Nothing is written for a command that cannot start at all. */
+function missingProgram(ports: Ports, program: string | undefined): Diagnostic | undefined {
+  if (program === undefined || program === '') {
+    return error('no-command', 'there is no command to start', {
+      help: 'add command: to the config, or give the command after --',
+    });
+  }
+  const found = program.includes('/')
+    ? ports.files.info(isAbsolute(program) ? program : join(ports.cwd, program)) !== undefined
+    : ports.programs.which(program) !== undefined;
+  if (found) return undefined;
+  return error('command-not-found', `cannot find the program ${program}`, {
+    help: program.includes('/') ? 'check the path' : 'install it, or activate the environment it is in',
   });
 }
 
