@@ -26,16 +26,22 @@ export interface Combination {
 
 export const harmOf = (leverClass: LeverClass): number => LEVER_CLASSES.indexOf(leverClass);
 
+/** Whether a lever changes more than speed and memory: a free or exact one gives the same result up to rounding. */
+export const altersTraining = (lever: Lever): boolean => lever.class !== 'free' && lever.class !== 'exact';
+
 /** The worst class among the levers moved; free when there is none. */
 export const worstClass = ({ steps }: Combination): LeverClass =>
   LEVER_CLASSES[Math.max(0, ...steps.map(({ lever }) => harmOf(lever.class)))]!;
 
-/** How far the levers that change what is trained were pulled: halving rows twice is worse than once, whatever the speed. */
+/**
+ * How much of what is trained is altered, within one class: levers that alter it count once, and those that change the method or
+ * the data once per option, so that halving rows twice is worse than once, whatever the speed.
+ */
 const degree = ({ steps }: Combination): number =>
-  steps.reduce(
-    (sum, { lever, option }) => (lever.class === 'method' || lever.class === 'data' ? sum + option : sum),
-    0,
-  );
+  steps.reduce((sum, { lever, option }) => {
+    if (!altersTraining(lever)) return sum;
+    return sum + (lever.class === 'method' || lever.class === 'data' ? option : 1);
+  }, 0);
 const mildness = ({ picks }: Combination): number => picks.reduce((sum, option) => sum + option, 0);
 /** Products of the same factors in another order are the same speed. */
 const speed = ({ factor }: Combination): number => Math.round(factor * 1e6);

@@ -2,6 +2,7 @@ import type { MemoryEstimate } from '../memory/index.ts';
 import { LEVER_CLASSES, type LeverClass, type PlanValues } from '../spec/index.ts';
 import {
   allCombinations,
+  altersTraining,
   applyPicks,
   atLeast,
   type Combination,
@@ -100,8 +101,7 @@ function tiersOf(sorted: readonly Combination[]): readonly (readonly Combination
 }
 
 /** Levers that change neither the speed nor what is trained: pulled or not, a plan stays in its tier. */
-const costsNothing = ({ lever, cost }: Step): boolean =>
-  cost.factor === 1 && lever.class !== 'method' && lever.class !== 'data';
+const costsNothing = ({ lever, cost }: Step): boolean => cost.factor === 1 && !altersTraining(lever);
 
 /**
  * The best plan of one class. First the levers that cost something are searched in order of their price with all the others

@@ -36,7 +36,7 @@ const SHOWN: readonly SettingName[] = [
 ];
 
 const HEAD = 10;
-const VALUE = 28;
+const VALUE = 20;
 
 /** `launch    accelerate + trl`, wrapped under itself. */
 const headed = (head: string, text: string, options: TextOptions): string =>

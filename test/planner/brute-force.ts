@@ -23,7 +23,7 @@ export function everyPlan({ values, policy, surroundings }: PlanRequest): readon
       const [harm, degree, speed, changes, mildness] = plan.rank as [number, number, number, number, number];
       const pulled = options.map((set, index): Choice => {
         const next = { ...plan.values, ...set };
-        const altering = lever.class === 'method' || lever.class === 'data' ? index + 1 : 0;
+        const altering = { free: 0, exact: 0, near: 1, qlora: 1, method: index + 1, data: index + 1 }[lever.class];
         return {
           values: next,
           levers: [...plan.levers, lever.id],
