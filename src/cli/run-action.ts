@@ -86,10 +86,14 @@ function createTalk(terminal: Terminal, flags: RunFlags, stopSpinner: () => void
     stderr: process.stderr,
     pid: process.pid,
     exitCodeOf,
-    onReport: (report) => {
+    onReport: (report, starts) => {
       stopSpinner();
       if (flags.json) json(checkJson(report));
-      else terminal.err(renderCheck(report, { ...style, quiet: flags.quiet === true }));
+      // What keeps a run from being estimated does not keep it from starting, so it is no error then.
+      else if (!(flags.quiet && starts)) terminal.err(renderCheck(report, { ...style, quiet: flags.quiet === true }));
+      if (starts && report.plan?.verdict === 'unknown' && !flags.json && !flags.quiet) {
+        terminal.err('snug: not estimated: it starts as it came, and is watched');
+      }
     },
     emit: (event) => {
       if (flags.json) json(runEventJson(event));

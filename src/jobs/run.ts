@@ -20,8 +20,8 @@ export interface RunHost {
   readonly stderr: NodeJS.WritableStream;
   readonly pid: number;
   readonly emit: (event: RunEvent) => void;
-  /** Shown before anything is started. */
-  readonly onReport: (report: CheckReport) => void;
+  /** Shown before anything is started; `starts`: the run goes on from here. */
+  readonly onReport: (report: CheckReport, starts: boolean) => void;
   /** Registers for signals sent to snug; returns how to stop listening. */
   readonly onSignal: (listener: (signal: NodeJS.Signals) => void) => () => void;
   readonly warn: (diagnostic: Diagnostic) => void;
@@ -52,7 +52,7 @@ export async function run(ports: Ports, request: RunRequest, host: RunHost): Pro
   const decision = decide(outcome);
   const report = decision.kind === 'start' ? outcome.report : withoutLaunch(outcome.report);
   if (request.dryRun) return { kind: 'dry-run', report, decision: decision.kind };
-  host.onReport(report);
+  host.onReport(report, decision.kind === 'start');
   if (decision.kind === 'stop') return { kind: 'stopped', ending: { whose: 'snug', reason: decision.reason }, report };
   const missing = missingProgram(ports, startable(outcome.report.fitted?.argv ?? outcome.reading.command.argv).argv[0]);
   if (missing) {
