@@ -14,6 +14,8 @@ export interface Dialect<Detail = unknown> {
   readonly title: string;
   /** The tool's own reference of its options. */
   readonly docs: string;
+  /** What a file of this dialect may hold at the least, in place of one that cannot be read; default: nothing. */
+  readonly standIn?: string;
   detect(position: Position, context: ReadContext): Claim | undefined;
   read(claim: Claim, position: Position, context: ReadContext): Result<Reading<Detail>>;
   /** What must change in the launch so that `setting` becomes `to`. Edits on one place by several settings must agree. */

@@ -1,9 +1,10 @@
 import { type Diagnostic, fail, note, ok, type Result, warning } from '../core/index.ts';
 import type { TrainingSpec } from '../spec/index.ts';
 import type { LaunchInternals, LaunchReading, ReadContext, StackEntry, Unread } from './contract.ts';
-import type { Dialect, EngineUse, HandOn, Layer, Position, StackView } from './dialect.ts';
+import type { Dialect, HandOn, Layer, Position, StackView } from './dialect.ts';
 import { allocatorSetting, visibleIn } from './environment.ts';
 import { foldDistributed } from './fold-distributed.ts';
+import { readPartly } from './read-partly.ts';
 import { REGISTRY } from './registry.ts';
 import { editSetting, writableIn } from './write-setting.ts';
 
@@ -12,8 +13,22 @@ import { editSetting, writableIn } from './write-setting.ts';
  * no dialect knows is no error; a file that is missing or broken is.
  */
 export function readLaunch(argv: readonly string[], context: ReadContext): Result<LaunchReading> {
-  const walked = walk(argv, context);
-  return walked.ok ? ok(foldReading(argv, walked.value)) : walked;
+  const { reading, errors } = readLaunchPartly(argv, context);
+  if (reading && errors.length === 0) return ok(reading);
+  return fail(...errors);
+}
+
+/**
+ * As `readLaunch`, and beside the errors what the rest of the launch says: settings that only the unreadable file could
+ * have told are null. undefined: nothing can be made of it.
+ */
+export function readLaunchPartly(
+  argv: readonly string[],
+  context: ReadContext,
+): { readonly reading: LaunchReading | undefined; readonly errors: readonly Diagnostic[] } {
+  const { layers, end, errors } = walk(argv, context);
+  const broken = errors.length > 0 && layers.length === 0;
+  return { reading: broken ? undefined : foldReading(argv, { layers, end }), errors };
 }
 
 interface Walked {
@@ -22,9 +37,9 @@ interface Walked {
 }
 
 /** Asks the dialects in turn until nobody claims what is left, then the engines that the layers brought in. */
-function walk(argv: readonly string[], context: ReadContext): Result<Walked> {
+function walk(argv: readonly string[], context: ReadContext): Walked & { readonly errors: readonly Diagnostic[] } {
   const layers: Layer[] = [];
-  const problems: Diagnostic[] = [];
+  const errors: Diagnostic[] = [];
   let position: Position = {
     argv,
     index: 0,
@@ -34,29 +49,32 @@ function walk(argv: readonly string[], context: ReadContext): Result<Walked> {
   };
   // Each turn claims at least one token or ends, so a command of n tokens takes at most n turns.
   for (let turn = 0; turn <= argv.length; turn += 1) {
-    const found = ask(
-      REGISTRY.filter((dialect) => asked(dialect, position)),
-      position,
-      context,
-    );
+    const dialects = REGISTRY.filter((dialect) => asked(dialect, position));
+    const found = ask(dialects, position, context);
     if (!found) break;
-    const reading = found.dialect.read(found.claim, position, context);
-    if (!reading.ok) return fail(...reading.error);
-    layers.push({ ...found, reading: reading.value });
-    const next = advance(position, found.claim.to, reading.value.handOn, reading.value.env, context);
-    const ended = next.index >= argv.length || found.dialect.kind === 'trainer' || next.index <= position.index;
+    const { reading, errors: own } = readPartly(found.dialect, found.claim, position, context);
+    errors.push(...own);
+    if (!reading) break;
+    layers.push({ ...found, reading });
+    const next = advance(position, found.claim.to, reading.handOn, reading.env, context);
+    const ended = next.index >= argv.length || next.index <= position.index;
     position = next;
-    if (ended && !next.target) break;
-    if (found.dialect.kind === 'trainer') break;
+    if (found.dialect.kind === 'trainer' || (ended && !next.target)) break;
   }
   for (const use of layers.flatMap((layer) => layer.reading.engines ?? [])) {
-    const engine = readEngine(use, position, context);
-    if (engine === undefined) continue;
-    if (engine.ok) layers.push(engine.value);
-    else problems.push(...engine.error);
+    const dialect = REGISTRY.find((each) => each.id === use.dialect);
+    if (!dialect || !use.file) continue;
+    const claim = { from: position.index, to: position.index };
+    const reading = dialect.read(claim, { ...position, engine: use }, context);
+    if (reading.ok) layers.push({ dialect, claim, reading: reading.value });
+    else errors.push(...reading.error);
   }
-  return problems.length > 0 ? fail(...problems) : ok({ layers, end: position });
+  return { layers, end: position, errors: distinct(errors) };
 }
+
+const distinct = (diagnostics: readonly Diagnostic[]): readonly Diagnostic[] => [
+  ...new Map(diagnostics.map((each) => [`${each.message} ${each.location}`, each])).values(),
+];
 
 const asked = (dialect: Dialect, position: Position): boolean =>
   position.target ? dialect.kind === 'trainer' : dialect.kind !== 'engine';
@@ -91,15 +109,6 @@ function advance(
   };
 }
 
-function readEngine(use: EngineUse, position: Position, context: ReadContext): Result<Layer> | undefined {
-  const dialect = REGISTRY.find((each) => each.id === use.dialect);
-  if (!dialect || !use.file) return undefined;
-  const place: Position = { ...position, engine: use };
-  const claim = { from: position.index, to: position.index };
-  const reading = dialect.read(claim, place, context);
-  return reading.ok ? ok({ dialect, claim, reading: reading.value }) : reading;
-}
-
 function foldReading(argv: readonly string[], { layers, end }: Walked): LaunchReading {
   const trainer = layers.find((layer) => layer.dialect.kind === 'trainer');
   const inner = layers.filter((layer) => layer.dialect.kind !== 'trainer');
@@ -127,7 +136,7 @@ function foldReading(argv: readonly string[], { layers, end }: Walked): LaunchRe
   const diagnostics = [
     ...layers.flatMap((layer) => layer.reading.diagnostics ?? []),
     ...distributed.diagnostics,
-    ...(trainer ? [] : unknownTrainer(argv, end)),
+    ...(trainer || notLookedThrough(layers) ? [] : unknownTrainer(argv, end)),
   ];
   return {
     command: { argv },
@@ -178,6 +187,10 @@ function stackOf(layers: readonly Layer[]): readonly StackEntry[] {
   );
   return [...entries, ...engines].sort((a, b) => order[a.kind] - order[b.kind]);
 }
+
+/** A wrapper that says itself why nothing behind it was read. */
+const notLookedThrough = (layers: readonly Layer[]): boolean =>
+  layers.at(-1)?.dialect.kind === 'wrapper' && layers.at(-1)?.reading.handOn === undefined;
 
 function unknownTrainer(argv: readonly string[], end: Position): readonly Diagnostic[] {
   const index = end.target?.index ?? Math.min(end.index, argv.length - 1);

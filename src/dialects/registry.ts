@@ -1,11 +1,12 @@
 import { accelerate } from './accelerate/index.ts';
 import { accelerateConfig } from './accelerate-config/index.ts';
+import { alignmentHandbook } from './alignment-handbook/index.ts';
 import type { Dialect } from './dialect.ts';
 import { hfTrainer } from './hf-trainer/index.ts';
-import { program, python } from './python/index.ts';
+import { python } from './python/index.ts';
 import { torchrun } from './torchrun/index.ts';
 import { trl } from './trl/index.ts';
-import { WRAPPERS } from './wrappers/index.ts';
+import { program, WRAPPERS } from './wrappers/index.ts';
 
 /**
  * Every dialect, in the order they are asked; the first that answers has it. Wrappers peel, then launchers, then trainers
@@ -19,6 +20,7 @@ export const REGISTRY: readonly Dialect[] = [
   torchrun,
   python,
   // trainers
+  alignmentHandbook,
   trl,
   hfTrainer,
   // engines

@@ -9,6 +9,7 @@ export const accelerate: Dialect<AccelerateDetail> = {
   kind: 'launcher',
   title: 'accelerate launch',
   docs: 'https://huggingface.co/docs/accelerate/package_reference/cli#accelerate-launch',
+  standIn: 'distributed_type: MULTI_GPU\n',
   detect(position) {
     if (position.target || position.engine) return undefined;
     const from = optionsOfAccelerate(position);

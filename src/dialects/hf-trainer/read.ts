@@ -80,6 +80,7 @@ export function readHfTrainer(claim: Claim, position: Position, context: ReadCon
     maxLength: length.setting,
     attnImplementation: readAttention(reader, script),
     ...training,
+    ...ownOrEngine(training.gradientCheckpointing!, sharding.gradientCheckpointing),
     ...lora.spec,
   };
   const diagnostics: Diagnostic[] = [
@@ -133,6 +134,14 @@ function readAttention(reader: SettingReader, script: ScriptFacts): NonNullable<
       : { value: 'sdpa' as const, origin: DEFAULT };
   return reader.setting(ATTENTION_KEYS, toOneOf(...ATTENTIONS), otherwise);
 }
+
+/** FSDP's activation checkpointing where the trainer's own is off. */
+export const ownOrEngine = (
+  own: NonNullable<TrainingSpec['gradientCheckpointing']>,
+  engine: TrainingSpec['gradientCheckpointing'],
+): Pick<TrainingSpec, 'gradientCheckpointing'> => ({
+  gradientCheckpointing: own.value?.enabled || !engine ? own : engine,
+});
 
 /** Two searchers must not nest: the trainer's own batch search shrinks the batch without touching the accumulation. */
 export function autoBatch(reader: SettingReader): readonly Diagnostic[] {

@@ -1,5 +1,6 @@
 import type { Diagnostic } from '../../core/index.ts';
-import type { OffloadTarget } from '../../spec/index.ts';
+import type { GradientCheckpointing, Origin, Setting } from '../../spec/index.ts';
+import { type Lookup, readFsdp } from '../accelerate-config/index.ts';
 import type { ReadContext } from '../contract.ts';
 import type { EngineUse, FileValue, Processes, Sharding } from '../dialect.ts';
 import { orNull, toBoolean, toMap, toText } from '../hf-argparser/convert.ts';
@@ -8,6 +9,8 @@ import { parseJson } from '../json-text.ts';
 
 export interface TrainerSharding {
   readonly sharding?: Sharding;
+  /** FSDP's own, where it is on. */
+  readonly gradientCheckpointing?: Setting<GradientCheckpointing>;
   readonly engines: readonly EngineUse[];
   readonly diagnostics: readonly Diagnostic[];
 }
@@ -17,7 +20,7 @@ export function readTrainerSharding(reader: SettingReader, context: ReadContext)
   reader.note('fsdp_transformer_layer_cls_to_wrap', 'fsdp_min_num_params', 'parallelism_config');
   const deepspeed = reader.given(['deepspeed'], orNull(toText));
   if (deepspeed?.value) return readDeepSpeed(reader, deepspeed.value, context);
-  return readFsdp(reader, context);
+  return readTrainerFsdp(reader, context);
 }
 
 function readDeepSpeed(reader: SettingReader, path: string, context: ReadContext): TrainerSharding {
@@ -45,7 +48,7 @@ function readDeepSpeed(reader: SettingReader, path: string, context: ReadContext
 const FSDP_OFF = /^(?:|false|no|none|0)$/i;
 
 /** Both the old string (`full_shard auto_wrap offload`) and the boolean with fsdp_config (version 2 unless it says 1). */
-function readFsdp(reader: SettingReader, context: ReadContext): TrainerSharding {
+function readTrainerFsdp(reader: SettingReader, context: ReadContext): TrainerSharding {
   const found = reader.values.find('fsdp');
   reader.note('fsdp', 'fsdp_config');
   if (!found || found.raw === false || found.raw === null || FSDP_OFF.test(String(found.raw))) {
@@ -53,21 +56,37 @@ function readFsdp(reader: SettingReader, context: ReadContext): TrainerSharding 
   }
   const config = readFsdpConfig(reader, context);
   const words = Array.isArray(found.raw) ? found.raw.map(String) : String(found.raw).split(/[\s,]+/);
-  const version = Number(config.value.version ?? config.value.fsdp_version ?? 2);
-  const offloads = words.includes('offload') || isOn(config.value.cpu_offload) || isOn(config.value.offload_params);
-  const strategy = words.includes('no_shard')
-    ? 'ddp'
-    : words.some((word) => word.startsWith('hybrid_shard'))
-      ? 'hsdp'
-      : version === 1
-        ? 'fsdp1'
-        : 'fsdp2';
-  // FSDP's CPU offload moves parameters, and with them gradients and optimizer states.
-  const offload: readonly OffloadTarget[] = offloads ? ['optimizer', 'parameters'] : [];
+  const { sharding, gradientCheckpointing, diagnostics } = readFsdp(
+    fsdpOptions(words, config.value, found.origin),
+    found.origin,
+  );
   return {
-    sharding: { strategy, offload, origin: found.origin },
+    sharding,
+    ...(gradientCheckpointing ? { gradientCheckpointing } : {}),
     engines: [{ dialect: 'fsdp', origin: found.origin }],
-    diagnostics: config.diagnostics,
+    diagnostics: [...config.diagnostics, ...diagnostics],
+  };
+}
+
+/**
+ * TrainingArguments' fsdp settings under the names of accelerate's options, which they become; the version is 2 unless the
+ * config says 1. Source: training_args.py `_process_fsdp_args`, `_apply_legacy_fsdp_to_config`.
+ */
+function fsdpOptions(words: readonly string[], config: Readonly<Record<string, FileValue>>, origin: Origin): Lookup {
+  const say = (key: string): FileValue | undefined => config[key] ?? config[`fsdp_${key}`];
+  const version = Number(say('version') ?? 2);
+  const reshard = say('reshard_after_forward');
+  const strategy = words.find((word) => /_shard$|^shard_|^hybrid_shard/.test(word));
+  const options: Readonly<Record<string, FileValue | undefined>> = {
+    fsdp_version: version,
+    fsdp_sharding_strategy: typeof reshard === 'string' ? reshard : strategy,
+    fsdp_reshard_after_forward: reshard ?? (strategy === 'shard_grad_op' ? false : undefined),
+    fsdp_offload_params: words.includes('offload') || isOn(say('cpu_offload')) || isOn(say('offload_params')),
+    fsdp_activation_checkpointing: say('activation_checkpointing'),
+  };
+  return (option) => {
+    const value = options[option];
+    return value === undefined ? undefined : { value, origin };
   };
 }
 

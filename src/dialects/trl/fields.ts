@@ -107,7 +107,7 @@ export const FORMER: Readonly<Record<string, { readonly now: string; readonly si
 
 /** Options of one trainer's parser. `open`: a script that may declare more. */
 export function trlGrammar(command: Command, open: boolean, declares?: (spelling: string) => boolean): Grammar {
-  const former: Fields = fields(Object.keys(FORMER).join(' '));
+  const former: Fields = fields(`${Object.keys(FORMER).join(' ')} chat_template dataset_mixture`);
   const known = mergeFields(TRAINING_ARGUMENTS, SHARED, BASE, ...OWN[command], ...(open ? [former] : []));
   const negatable = new Set([...TRAINING_ARGUMENTS_NEGATABLE, 'gradient_checkpointing', ...NEGATABLE[command]]);
   return { fields: known, negatable, open, ...(declares ? { declares } : {}) };

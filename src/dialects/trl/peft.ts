@@ -32,7 +32,12 @@ export interface PeftReading {
 }
 
 /** `use_peft` alone decides about LoRA. Source: trl/trainer/utils.py `get_peft_config`, `get_quantization_config`. */
-export function readPeft(reader: SettingReader, version: TrlVersion, shardsWithZero3: boolean): PeftReading {
+export function readPeft(
+  reader: SettingReader,
+  version: TrlVersion,
+  shardsWithZero3: boolean,
+  strict: boolean,
+): PeftReading {
   const { origin } = version;
   const dtype = reader.setting(['dtype', 'torch_dtype'], orNull(toFloatDType), { value: version.dtype, origin });
   const load: Setting<FloatDType | 'auto'> =
@@ -41,6 +46,7 @@ export function readPeft(reader: SettingReader, version: TrlVersion, shardsWithZ
   const peft = reader.setting(['use_peft'], toBoolean, { value: false, origin });
   const common: TrainingSpec = { dtype: load, ...(quantization ? { quantization } : {}) };
   reader.note(...LORA_KEYS, 'bnb_4bit_quant_storage');
+  if (quantization && peft.value !== true && !strict) return quantizedScript(common, quantization);
   if (peft.value !== true) {
     const ignored = LORA_KEYS.flatMap((key) => reader.values.find(key) ?? []);
     return {
@@ -67,6 +73,12 @@ export function readPeft(reader: SettingReader, version: TrlVersion, shardsWithZ
     unread: [],
     diagnostics: [],
   };
+}
+
+/** A quantised model trains only through an adapter, so a script that quantises brings one of its own. */
+function quantizedScript(common: TrainingSpec, { origin }: Setting<Quantization>): PeftReading {
+  const unknown: Setting<Lora> = { value: null, origin: { kind: 'derived', from: 'the script' } };
+  return { spec: { ...common, method: { value: 'qlora', origin }, lora: unknown }, unread: [], diagnostics: [] };
 }
 
 function quantizedWithoutPeft(quantization: Setting<Quantization>): Diagnostic {

@@ -7,7 +7,7 @@ import { type ParsedFlags, parseFlags } from '../hf-argparser/grammar.ts';
 import { type SettingReader, settingReader } from '../hf-argparser/settings.ts';
 import { layerValues, type Values } from '../hf-argparser/values.ts';
 import { appendPlace, readArgsFile, tokensFrom } from '../hf-trainer/arguments.ts';
-import { ATTENTIONS, autoBatch, scriptResume } from '../hf-trainer/read.ts';
+import { ATTENTIONS, autoBatch, ownOrEngine, scriptResume } from '../hf-trainer/read.ts';
 import { dataParallelTrap, readTrainerSharding } from '../hf-trainer/sharding.ts';
 import { launchedPrecision, readTrainingArguments } from '../hf-trainer/training-arguments.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
@@ -68,6 +68,7 @@ export function readTrl(
     reader,
     version,
     strategies.some((each) => each?.strategy === 'zero3'),
+    start.form !== 'script',
   );
   const length = readLength(reader, start.command, version);
   const settings = readSettings(reader, start, version, launched);
@@ -88,7 +89,12 @@ export function readTrl(
   const { processes } = { ...launch?.value, ...several };
   const shards = sharding.sharding ?? launch?.value.sharding ?? several.sharding;
   return ok({
-    spec: { ...settings, maxLength: length.setting, ...peft.spec },
+    spec: {
+      ...settings,
+      ...ownOrEngine(settings.gradientCheckpointing!, sharding.gradientCheckpointing),
+      maxLength: length.setting,
+      ...peft.spec,
+    },
     ...(config
       ? { files: [config.value.reference, ...(launch?.value.files ?? [])], ...exported(config.value) }
       : { files: launch?.value.files ?? [] }),
