@@ -1,4 +1,4 @@
-import { type Diagnostic, error, fail, ok, type Result, warning } from '../../core/index.ts';
+import { type Diagnostic, error, warning } from '../../core/index.ts';
 import { formatOrigin, type Origin } from '../../spec/index.ts';
 import type { Given, Lookup } from '../accelerate-config/index.ts';
 import { ACCELERATE_DEFAULT } from '../accelerate-config/index.ts';
@@ -59,36 +59,39 @@ export function readProcesses(
   { kind }: Paradigms,
   file: string | undefined,
   at: { readonly launcher: Position; readonly ranks: Position },
-): Result<{ readonly value: Processes; readonly diagnostics: readonly Diagnostic[] }> {
+): { readonly value: Processes; readonly diagnostics: readonly Diagnostic[] } {
   const diagnostics: Diagnostic[] = [];
   const given = lookup('num_processes');
   if (kind === 'sagemaker') {
-    return ok({ value: { nodes: null, perNode: null, distributed: true, origin: ACCELERATE_DEFAULT }, diagnostics });
+    return { value: { ...UNKNOWN, origin: ACCELERATE_DEFAULT }, diagnostics };
   }
   const total = given ? countOf(given, 'num_processes', diagnostics) : defaultTotal(lookup, file, at.launcher);
   if (total === 'missing') {
-    return fail(
+    diagnostics.push(
       error('no-num-processes', `${file} names no num_processes, and accelerate stops without it`, {
         location: file!,
         help: 'accelerate launch --num_processes 2',
       }),
     );
+    return { value: { ...UNKNOWN, origin: ACCELERATE_DEFAULT }, diagnostics };
   }
   const origin: Origin =
     given?.origin ?? (file ? ACCELERATE_DEFAULT : { kind: 'derived', from: `${total ?? 'unknown'} visible GPUs` });
   if (kind === 'simple') {
     if (total !== null && total > 1) diagnostics.push(onlyOne(total, origin));
-    return ok({ value: { nodes: 1, perNode: 1, distributed: false, origin }, diagnostics });
+    return { value: { nodes: 1, perNode: 1, distributed: false, origin }, diagnostics };
   }
   const machines = lookup('num_machines');
   const nodes = machines ? countOf(machines, 'num_machines', diagnostics) : 1;
   if (total === null || nodes === null)
-    return ok({ value: { nodes, perNode: null, distributed: true, origin }, diagnostics });
+    return { value: { nodes, perNode: null, distributed: true, origin }, diagnostics };
   if (total % nodes !== 0) diagnostics.push(uneven(total, nodes, origin));
   const perNode = Math.max(1, Math.floor(total / nodes));
   diagnostics.push(...tooFewGpus(perNode, nodes, origin, at.ranks));
-  return ok({ value: { nodes, perNode, distributed: true, origin }, diagnostics });
+  return { value: { nodes, perNode, distributed: true, origin }, diagnostics };
 }
+
+const UNKNOWN = { nodes: null, perNode: null, distributed: true } as const;
 
 /** Without a file every visible GPU gets a process; with one that says nothing only distributed_type NO has a default. */
 function defaultTotal(lookup: Lookup, file: string | undefined, { visibleGpus }: Position): number | null | 'missing' {

@@ -45,7 +45,6 @@ export function readAccelerateOptions(
   const shown = gpuIds === undefined ? position : { ...position, visibleGpus: gpuIds.split(',').length };
   const path = file?.reference.source.path;
   const processes = readProcesses(lookup, paradigm, path, { launcher: position, ranks: shown });
-  if (!processes.ok) return processes;
   const deepspeed = readDeepSpeedFile(lookup, paradigm, file, options, context);
   if (!deepspeed.ok) return deepspeed;
   const sharing = readSharding(lookup, paradigm, deepspeed.value?.stage);
@@ -56,7 +55,7 @@ export function readAccelerateOptions(
   };
   return ok({
     spec,
-    processes: processes.value.value,
+    processes: processes.value,
     ...(sharing ? { sharding: sharing.sharding } : {}),
     files: file ? [file.reference] : [],
     engines: enginesOf(paradigm, options, file, deepspeed.value?.reference),
@@ -66,7 +65,7 @@ export function readAccelerateOptions(
       ...(file?.diagnostics ?? []),
       ...(file?.config.diagnostics ?? []),
       ...precision.diagnostics,
-      ...processes.value.diagnostics,
+      ...processes.diagnostics,
       ...(sharing?.diagnostics ?? []),
       ...modelParallel(lookup),
       ...elsewhere(paradigm, path),

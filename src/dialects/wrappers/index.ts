@@ -37,3 +37,5 @@ export const WRAPPERS: readonly Dialect[] = [
   pixi,
   unreadCommand,
 ];
+
+export { program } from './program.ts';

@@ -1,6 +1,7 @@
 import { note, ok } from '../../core/index.ts';
 import type { Dialect } from '../dialect.ts';
 import { programName } from '../scan-options.ts';
+import { unknownProcesses } from './program.ts';
 
 /** Programs that start a command elsewhere or by a text of its own, and how the run can still be fitted. */
 const OPAQUE: Readonly<Record<string, string>> = {
@@ -43,6 +44,7 @@ export const unreadCommand: Dialect = {
       spec: {},
       detail: undefined,
       label: name,
+      processes: unknownProcesses(from),
       unread: [
         {
           key: argv.slice(from).join(' '),

@@ -3,6 +3,7 @@ import type { ReadContext } from '../contract.ts';
 import type { Claim, Dialect, Position, Reading } from '../dialect.ts';
 import { type OptionScan, type OptionTable, programName, scanOptions } from '../scan-options.ts';
 import { readAssignments } from './assignments.ts';
+import { unknownProcesses } from './program.ts';
 
 /** A program that starts another one and adds no meaning of its own to what is trained. */
 export interface WrapperSpec {
@@ -53,7 +54,9 @@ export function wrapper(spec: WrapperSpec): Dialect {
         detail: undefined,
         label: spec.label?.(scan, position) ?? spec.words.join(' '),
         ...rest,
-        ...(stuck || inner === undefined ? {} : { handOn: { kind: 'command', index: inner } }),
+        ...(stuck || inner === undefined
+          ? { processes: unknownProcesses(position.index) }
+          : { handOn: { kind: 'command', index: inner } }),
         diagnostics: [...(effect.diagnostics ?? []), ...(stuck ? [stuck] : [])],
       });
     },

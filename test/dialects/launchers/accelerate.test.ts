@@ -79,9 +79,9 @@ describe('what accelerate launch starts', () => {
   ])('%s', (line, expected, machine) => expect(readLine(line, machine)).toBe(`accelerate | ${expected}`));
 
   it.each([
-    ['accelerate config', 'python'],
-    ['accelerate env launch', 'python'],
-    ['accelerated launch train.py', 'python'],
+    ['accelerate config', 'program'],
+    ['accelerate env launch', 'program'],
+    ['accelerated launch train.py', 'program'],
     ['python -m accelerate.commands.test launch', 'python'],
   ])('leaves %s to %s', (line, dialect) => expect(layerOf(line).dialect.id).toBe(dialect));
 
@@ -94,16 +94,6 @@ describe('what accelerate launch starts', () => {
       'accelerate launch --config_file a.yaml train.py',
       ['no-distributed-type a.yaml'],
       { files: yaml('num_processes: 2\n') },
-    ],
-    [
-      'accelerate launch --config_file a.yaml train.py',
-      ['no-num-processes a.yaml'],
-      { files: yaml('distributed_type: FSDP\n') },
-    ],
-    [
-      'accelerate launch --config_file a.yaml train.py --unquoted',
-      ['no-num-processes a.yaml'],
-      { files: yaml('distributed_type: NO\n') },
     ],
     [
       'accelerate launch --config_file a.yaml train.py',
@@ -314,6 +304,8 @@ describe('who holds what', () => {
   });
 
   it.each<[what: string, line: [string, Machine], expected: string[]]>([
+    ['no number at all', at('distributed_type: FSDP\n'), ['no-num-processes a.yaml']],
+    ['an unquoted NO, which has no default', at('distributed_type: NO\n'), ['no-num-processes a.yaml']],
     ['an unquoted no', at(`${fsdp}mixed_precision: no\n`), ['unquoted-no a.yaml:3']],
     ['fp8', at(`${fsdp}mixed_precision: fp8\n`), ['unknown-value a.yaml:3']],
     ['an unknown key', at(`${fsdp}num_procesess: 2\n`), ['unknown-key a.yaml:3']],

@@ -1,8 +1,8 @@
 import { accelerate } from '../../../src/dialects/accelerate/index.ts';
 import type { Dialect, Layer } from '../../../src/dialects/dialect.ts';
-import { program, python } from '../../../src/dialects/python/index.ts';
+import { python } from '../../../src/dialects/python/index.ts';
 import { torchrun } from '../../../src/dialects/torchrun/index.ts';
-import { WRAPPERS } from '../../../src/dialects/wrappers/index.ts';
+import { program, WRAPPERS } from '../../../src/dialects/wrappers/index.ts';
 import { formatOrigin } from '../../../src/spec/index.ts';
 import { type Machine, peel } from '../reading.ts';
 
@@ -12,7 +12,8 @@ export const LAUNCHERS: readonly Dialect[] = [...WRAPPERS, torchrun as Dialect, 
 /** The launcher of a command line; throws what reading it answers. */
 export function layerOf(line: string, machine: Machine = {}): Layer {
   const layer = peel(line.split(' '), LAUNCHERS, machine).layers.at(-1);
-  if (!layer || layer.dialect.kind === 'wrapper') throw new Error(`nobody reads ${line}`);
+  if (!layer || (layer.dialect.kind === 'wrapper' && layer.dialect !== program))
+    throw new Error(`nobody reads ${line}`);
   return layer;
 }
 

@@ -47,7 +47,7 @@ describe('what torchrun starts', () => {
   it.each([
     ['python -m torch.distributed.runner train.py', 'python'],
     ['python torchrun', 'python'],
-    ['./torchrun.sh train.py', 'python'],
+    ['./torchrun.sh train.py', 'program'],
   ])('leaves %s to %s', (line, dialect) => expect(layerOf(line).dialect.id).toBe(dialect));
 
   it.each([
