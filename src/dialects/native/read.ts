@@ -129,7 +129,10 @@ function foldCommand(
   command: NativeCommand,
   inner: LaunchReading,
 ): LaunchReading {
-  const started = inner.internals!.view.layers.some((layer) => layer.reading.processes || layer.reading.sharding);
+  // A program or wrapper that nothing is known of leaves the word to the config.
+  const started = inner.internals!.view.layers.some(({ dialect, reading: { processes, sharding } }) =>
+    processes && (dialect.kind !== 'wrapper' || processes.perNode !== null) ? true : sharding !== undefined,
+  );
   const spec: TrainingSpec = {
     ...nativeSpec(values, originOf, started ? inner.spec.distributed : undefined),
     ...(inner.spec.allocatorConf ? { allocatorConf: inner.spec.allocatorConf } : {}),
@@ -161,7 +164,10 @@ function foldCommand(
     spec,
     unread: [],
     // What the command's own trainer says of its settings does not hold beside a config that gives them.
-    diagnostics: inner.diagnostics.filter((each) => each.severity === 'error' || each.code === 'unknown-processes'),
+    diagnostics: inner.diagnostics.filter(
+      ({ severity, code }) =>
+        severity === 'error' || (code === 'unknown-processes' && spec.distributed?.value === null),
+    ),
     resume,
     writable: writableIn(internals),
     internals,
