@@ -47,6 +47,13 @@ export function readReferenceRows(path: string): ReferenceRow[] {
     .filter((row) => row.error === undefined);
 }
 
+/** With nf4 the tracer names the quantised layers, and experts are not quantised. */
+function targetsOf(row: ReferenceRow): 'all-linear' | readonly string[] {
+  const sparse = row.config.num_local_experts !== undefined || row.config.num_experts !== undefined;
+  if (row.targets !== undefined && row.targets !== 'all-linear') return row.targets;
+  return row.quant === 'nf4' && sparse ? ['q_proj', 'k_proj', 'v_proj', 'o_proj'] : 'all-linear';
+}
+
 /** The plan a traced row stands for. No clipping there. */
 export function planOf(row: ReferenceRow): PlanValues {
   const adapterDtype = (row.adapter_fp32 ?? true) ? 'fp32' : row.dtype;
@@ -89,7 +96,7 @@ export function planOf(row: ReferenceRow): PlanValues {
             r: row.rank ?? 16,
             loraAlpha: 32,
             loraDropout: row.dropout ?? 0,
-            targetModules: row.targets ?? 'all-linear',
+            targetModules: targetsOf(row),
             adapterDtype,
             modulesToSave: row.modules_to_save ?? [],
           }

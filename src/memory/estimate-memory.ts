@@ -3,7 +3,7 @@ import type { ModelFacts } from '../model/index.ts';
 import type { PlanValues } from '../spec/index.ts';
 import type { DeviceFacts } from './device.ts';
 import { contextBytes } from './device.ts';
-import { type MemoryEstimate, type Phase, TERM_NAMES, type TermName } from './estimate.ts';
+import { type MemoryEstimate, TERM_NAMES, type TermName } from './estimate.ts';
 import { findOptimizer } from './optimizers/index.ts';
 import { planParameters } from './parameters.ts';
 import { reservedFrom } from './reserved.ts';
@@ -30,11 +30,7 @@ export function estimateMemory(
     batch: values.perDeviceTrainBatchSize,
     tokens: values.maxLength,
   });
-  let peakPhase: Phase = 'forward';
-  for (const phase of step.timeline.phases()) {
-    if (step.timeline.peak(phase).bytes > step.timeline.peak(peakPhase).bytes) peakPhase = phase;
-  }
-  const peak = step.timeline.peak(peakPhase);
+  const { phase: peakPhase, peak } = step.timeline.highest();
   const reserved = reservedFrom(peak.bytes);
   const context = contextBytes(device);
   const terms = Object.fromEntries(TERM_NAMES.map((name, index) => [name, Math.round(peak.owners[index]!)])) as Record<

@@ -88,8 +88,11 @@ export interface RotaryOp {
   readonly join: boolean;
 }
 
-/** `upcast`: softmax in fp32, cast back (Llama and most). `plain`: softmax in the compute dtype (GPT-2, Falcon). */
-export type EagerSoftmax = 'upcast' | 'plain';
+/**
+ * `upcast`: softmax in fp32, cast back (Llama and most). `plain`: softmax in the scores' dtype (GPT-2). `in_place`: scores
+ * divided in place (Falcon).
+ */
+export type EagerForm = 'upcast' | 'plain' | 'in_place';
 
 export interface AttentionOp {
   readonly op: 'attention';
@@ -103,7 +106,7 @@ export interface AttentionOp {
   readonly dropout: number;
   /** Cap on the scores, eager only. */
   readonly softcap: boolean;
-  readonly eagerSoftmax: EagerSoftmax;
+  readonly eager: EagerForm;
   /** Keys and values are repeated to the number of query heads where the kernel is not given grouped heads. */
   readonly repeats: boolean;
   /** Sliding window in tokens; undefined: all tokens. */

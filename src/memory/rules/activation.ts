@@ -1,6 +1,7 @@
 import type { Activation } from '../../model/index.ts';
-import { add, keepInput, keepOutput, multiply, offset, power, scale } from '../tape/primitives.ts';
-import type { Tape, Tensor } from '../tape/tape.ts';
+import { add, cast, keepInput, keepOutput, multiply, offset, power, scale } from '../tape/primitives.ts';
+import { F32, type Tape, type Tensor } from '../tape/tape.ts';
+import type { Context } from './context.ts';
 
 /** Runs `steps` one after the other and lets go of what lies between. */
 function chain(tape: Tape, x: Tensor, ...steps: ((x: Tensor) => Tensor)[]): Tensor {
@@ -14,7 +15,8 @@ function chain(tape: Tape, x: Tensor, ...steps: ((x: Tensor) => Tensor)[]): Tens
 }
 
 /** transformers' ACT2FN: PyTorch's own functions keep one tensor, the ones written out in Python many. */
-export function activate(tape: Tape, fn: Activation, x: Tensor): Tensor {
+export function activate(ctx: Context, fn: Activation, x: Tensor): Tensor {
+  const { tape } = ctx;
   switch (fn) {
     case 'silu':
     case 'gelu':
@@ -29,10 +31,10 @@ export function activate(tape: Tape, fn: Activation, x: Tensor): Tensor {
         tape,
         x,
         (y) => keepOutput(tape, y),
-        (y) => power(tape, y),
+        (y) => autocastPower(ctx, y),
       );
     case 'gelu_new':
-      return geluNew(tape, x);
+      return geluNew(ctx, x);
     case 'gelu_fast':
       return geluFast(tape, x);
     case 'quick_gelu': {
@@ -49,13 +51,23 @@ export function activate(tape: Tape, fn: Activation, x: Tensor): Tensor {
   }
 }
 
+/** pow is on autocast's fp32 list. */
+function autocastPower(ctx: Context, x: Tensor): Tensor {
+  const { tape, amp } = ctx;
+  const wide = amp === undefined ? tape.hold(x) : cast(tape, x, F32);
+  const out = power(tape, wide);
+  tape.drop(wide);
+  return out;
+}
+
 /** `0.5 * x * (1 + tanh(c * (x + 0.044715 * x³)))`. */
-function geluNew(tape: Tape, x: Tensor): Tensor {
+function geluNew(ctx: Context, x: Tensor): Tensor {
+  const { tape } = ctx;
   const half = scale(tape, x);
   const cubic = chain(
     tape,
     x,
-    (y) => power(tape, y),
+    (y) => autocastPower(ctx, y),
     (y) => scale(tape, y),
   );
   const sum = add(tape, x, cubic);

@@ -1,6 +1,6 @@
 import type { AttentionOp } from '../../model/index.ts';
 import { add, batchedMatmul, cast, constant, copy, dropout, keepOutput, repeat, scale } from '../tape/primitives.ts';
-import { F32, type Node, Tensor, widthOf } from '../tape/tape.ts';
+import { type Dtype, F32, type Node, Tensor, widthOf } from '../tape/tape.ts';
 import { bind, type Context, type Frame, read } from './context.ts';
 
 /** Attention of one layer by the implementation the run has chosen; its result lies as (batch, tokens, heads × dim). */
@@ -19,8 +19,8 @@ export function attention(ctx: Context, op: AttentionOp, frame: Frame): void {
 function sdpa(ctx: Context, op: AttentionOp, q: Tensor, k: Tensor, v: Tensor): Tensor {
   const { tape } = ctx;
   const times = op.repeats ? op.heads / op.kvHeads : 1;
-  const key = repeat(tape, k, times);
-  const value = repeat(tape, v, times);
+  const key = repeat(tape, k, times, op.kvHeads === 1);
+  const value = repeat(tape, v, times, op.kvHeads === 1);
   const out = fused(ctx, op, q, key, value, true);
   tape.drop(key);
   tape.drop(value);
@@ -79,32 +79,17 @@ function fused(ctx: Context, op: AttentionOp, q: Tensor, k: Tensor, v: Tensor, m
 
 /** eager_attention_forward: the S × S scores are real, several times. */
 function eager(ctx: Context, op: AttentionOp, frame: Frame, q: Tensor, k: Tensor, v: Tensor): void {
-  const { tape, batch, tokens, amp, constants } = ctx;
+  const { tape, batch, tokens } = ctx;
   const times = op.heads / op.kvHeads;
-  const key = repeat(tape, k, times);
-  const value = repeat(tape, v, times);
+  const key = repeat(tape, k, times, op.kvHeads === 1);
+  const value = repeat(tape, v, times, op.kvHeads === 1);
   const scoreElements = batch * op.heads * tokens * tokens;
-  let scores = swap(ctx, product(ctx, q, key, scoreElements), (raw) => scale(tape, raw));
-  if (op.softcap) {
-    scores = swap(ctx, scores, (x) => scale(tape, x));
-    scores = swap(ctx, scores, (x) => keepOutput(tape, x));
-    scores = swap(ctx, scores, (x) => scale(tape, x));
-  }
-  if (constants.mask) {
-    const mask = constant(constants.mask, batch * tokens * tokens, ctx.hiddenDtype);
-    scores = swap(ctx, scores, (x) => add(tape, x, mask));
-  }
-  // softmax runs in fp32 when asked to, and always under autocast.
-  const wide = op.eagerSoftmax === 'upcast' || amp !== undefined ? F32 : scores.dtype;
-  const target = op.eagerSoftmax === 'upcast' ? q.dtype : v.dtype;
-  const upcast = cast(tape, scores, wide);
-  tape.drop(scores);
-  const probabilities = keepOutput(tape, upcast);
-  tape.drop(upcast);
-  const narrow = cast(tape, probabilities, target);
-  tape.drop(probabilities);
-  const weights = dropout(tape, narrow, op.dropout);
-  tape.drop(narrow);
+  const raw = product(ctx, q, key, scoreElements);
+  const weights = dropped(
+    ctx,
+    op,
+    op.eager === 'in_place' ? inPlace(ctx, raw) : scaled(ctx, op, raw, q.dtype, v.dtype),
+  );
   const mixed = product(ctx, weights, value, batch * op.heads * tokens * op.headDim);
   const out = copy(tape, mixed, false);
   tape.drop(mixed);
@@ -112,6 +97,45 @@ function eager(ctx: Context, op: AttentionOp, frame: Frame, q: Tensor, k: Tensor
   tape.drop(value);
   bind(ctx, frame, op.output, out);
   bind(ctx, frame, 'attn_weights', weights);
+}
+
+function dropped(ctx: Context, op: AttentionOp, weights: Tensor): Tensor {
+  const out = dropout(ctx.tape, weights, op.dropout);
+  ctx.tape.drop(weights);
+  return out;
+}
+
+/** Scores times a number, capped, masked, softmax (in fp32 when asked to, and always under autocast), cast. Takes over `raw`. */
+function scaled(ctx: Context, op: AttentionOp, raw: Tensor, query: Dtype, value: Dtype): Tensor {
+  const { tape } = ctx;
+  let scores = swap(ctx, raw, (x) => scale(tape, x));
+  if (op.softcap) {
+    scores = swap(ctx, scores, (x) => scale(tape, x));
+    scores = swap(ctx, scores, (x) => keepOutput(tape, x));
+    scores = swap(ctx, scores, (x) => scale(tape, x));
+  }
+  scores = masked(ctx, scores);
+  const wide = op.eager === 'upcast' || ctx.amp !== undefined ? F32 : scores.dtype;
+  const upcast = swap(ctx, scores, (x) => cast(tape, x, wide));
+  const probabilities = swap(ctx, upcast, (x) => keepOutput(tape, x));
+  return swap(ctx, probabilities, (x) => cast(tape, x, op.eager === 'upcast' ? query : value));
+}
+
+/** Falcon: divided in place, and the name of the scores lasts until the softmax in the hidden states' dtype (fp32 under autocast) is done. */
+function inPlace(ctx: Context, scores: Tensor): Tensor {
+  const { tape } = ctx;
+  const sum = masked(ctx, tape.hold(scores));
+  const typed = swap(ctx, sum, (x) => cast(tape, x, ctx.amp === undefined ? ctx.hiddenDtype : F32));
+  const probabilities = swap(ctx, typed, (x) => keepOutput(tape, x));
+  tape.drop(scores);
+  return probabilities;
+}
+
+function masked(ctx: Context, scores: Tensor): Tensor {
+  const { tape, constants, batch, tokens } = ctx;
+  if (!constants.mask) return scores;
+  const mask = constant(constants.mask, batch * tokens * tokens, ctx.hiddenDtype);
+  return swap(ctx, scores, (x) => add(tape, x, mask));
 }
 
 function swap(ctx: Context, x: Tensor, next: (x: Tensor) => Tensor): Tensor {

@@ -41,7 +41,11 @@ export function plainLinear(
   shape: Shape,
 ): Tensor {
   const { tape, amp } = ctx;
-  const weight = weightFor(ctx, state.weight!);
+  // `weight.T` is a view, and autocast caches only whole parameters.
+  const weight =
+    shape.form === 'matmul'
+      ? cast(tape, state.weight!.tensor, amp ?? state.weight!.dtype)
+      : weightFor(ctx, state.weight!);
   const input = cast(tape, x, amp ?? weight.dtype);
   const rows = input.elements / shape.inFeatures;
   if (state.bias && shape.form === 'matmul') {

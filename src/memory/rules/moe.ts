@@ -30,7 +30,7 @@ export function moe(ctx: Context, op: MoeOp, state: MoeState, x: Tensor): Tensor
   const filled = maskedFill(ctx, up, sentinels, false);
   tape.drop(up);
   const [gate, linear] = split(tape, filled, [chosen * op.intermediateSize, chosen * op.intermediateSize], false);
-  const activated = activate(tape, op.activation, gate!);
+  const activated = activate(ctx, op.activation, gate!);
   const product = multiply(tape, activated, linear!);
   for (const tensor of [activated, gate!, linear!, filled]) tape.drop(tensor);
 

@@ -26,7 +26,7 @@ function runOp(ctx: Context, op: Op, frame: Frame): void {
       unary(ctx, op, frame, (x) => norm(ctx, op, ctx.states.get(op) ?? {}, x));
       break;
     case 'activation':
-      unary(ctx, op, frame, (x) => activate(tape, op.fn, x));
+      unary(ctx, op, frame, (x) => activate(ctx, op.fn, x));
       break;
     case 'heads':
       unary(ctx, op, frame, (x) => viewHeads(tape, x));

@@ -217,8 +217,11 @@ export function split(tape: Tape, x: Tensor, sizes: readonly number[], headMajor
   });
 }
 
-/** `expand` made real, heads before tokens (repeat_kv): the gradient is summed back. */
-export function repeat(tape: Tape, x: Tensor, times: number): Tensor {
+/**
+ * `expand` made real, heads before tokens (repeat_kv): the gradient is summed back. A single head stays a view: its
+ * expanded dimension merges with stride 0.
+ */
+export function repeat(tape: Tape, x: Tensor, times: number, single = false): Tensor {
   if (times === 1) return tape.hold(x);
   const parent = x.node;
   const elements = x.elements * times;
@@ -229,6 +232,10 @@ export function repeat(tape: Tape, x: Tensor, times: number): Tensor {
         tape.give(parent, summed);
       })
     : null;
+  if (single) {
+    x.buffer.refs += 1;
+    return new Tensor(x.buffer, elements, x.dtype, node);
+  }
   const buffer = tape.alloc(elements, x.dtype);
   buffer.headMajor = true;
   return new Tensor(buffer, elements, x.dtype, node);

@@ -52,6 +52,8 @@ export class Node {
   grad: Buffer | null = null;
   saved: Buffer[] | null = null;
   leaf: Leaf | null = null;
+  /** Its backward needs something kept, even if a checkpoint has thrown it away. */
+  keeps = false;
 
   constructor(
     readonly elements: number,
@@ -65,7 +67,8 @@ export interface Segment {
   /** Highest sum over the start. */
   readonly peak: number;
   readonly peakOwners: Float64Array;
-  /** What it left behind (negative: freed). */
+  /** What it left behind in all (negative: freed). */
+  readonly end: number;
   readonly endOwners: Float64Array;
 }
 
@@ -76,7 +79,7 @@ export interface Segment {
 export class Tape {
   /** Owner of what is allocated now. */
   owner = 0;
-  /** Forward of a checkpointed block: nodes are not kept, saves only counted. */
+  /** Forward of a checkpointed block: nodes are recorded, what they would keep is only counted. */
   discarding = false;
   /** Saves seen in the block that is being recorded. */
   saves = 0;
@@ -85,6 +88,7 @@ export class Tape {
   /** Gradients of earlier micro batches exist: new ones are added in place and freed. */
   gradientsExist = false;
   nodes: Node[] = [];
+  private complete: (Node | Buffer)[] = [];
   private live = new Float64Array(OWNERS);
   private total = 0;
   private peak = 0;
@@ -98,7 +102,7 @@ export class Tape {
   }
 
   end(): Segment {
-    return { peak: this.peak, peakOwners: this.peakOwners, endOwners: this.live };
+    return { peak: this.peak, peakOwners: this.peakOwners, end: this.total, endOwners: this.live };
   }
 
   private add(bytes: number, to: number): void {
@@ -149,7 +153,7 @@ export class Tape {
   /** A node that will run in the backward pass; null when none of the inputs needs a gradient. */
   node(elements: number, dtype: Dtype, backward: (grad: Buffer) => void): Node {
     const node = new Node(elements, dtype, backward);
-    if (!this.discarding) this.nodes.push(node);
+    this.nodes.push(node);
     return node;
   }
 
@@ -170,6 +174,7 @@ export class Tape {
   /** Keeps a buffer for the backward pass of `node`; null: something without memory of its own (a parameter, a number). */
   save(node: Node, buffer: Buffer | null): void {
     this.saves += 1;
+    node.keeps = true;
     if (this.discarding || buffer === null) return;
     buffer.refs += 1;
     if (node.saved) node.saved.push(buffer);
@@ -179,11 +184,21 @@ export class Tape {
   /** Hands a gradient to a node; ownership goes with it. A second one is added into a third, as the engine does. */
   give(node: Node, grad: Buffer): void {
     if (node.leaf) {
-      this.accumulate(node, node.leaf, grad);
+      // AccumulateGrad is a node of its own: it runs once the one that made the gradient has let go of its own values.
+      this.complete.push(node, grad);
     } else if (node.grad === null) {
       node.grad = grad;
     } else {
       node.grad = this.sum(node, node.grad, grad);
+    }
+  }
+
+  private flush(): void {
+    const waiting = this.complete;
+    this.complete = [];
+    for (let i = 0; i < waiting.length; i += 2) {
+      const node = waiting[i] as Node;
+      this.accumulate(node, node.leaf!, waiting[i + 1] as Buffer);
     }
   }
 
@@ -213,10 +228,21 @@ export class Tape {
     }
   }
 
-  /** Runs and frees `nodes` (default: all recorded) in reverse order. */
-  backward(nodes: Node[] = this.nodes): void {
+  /**
+   * Runs and frees `nodes` (default: all recorded) in reverse order. `recompute` makes the kept values of a checkpointed
+   * block when the first node that needs one is reached, and returns nodes like these that hold them.
+   */
+  backward(nodes: Node[] = this.nodes, recompute?: () => readonly Node[]): void {
+    let again = recompute;
     for (let i = nodes.length - 1; i >= 0; i -= 1) {
       const node = nodes[i]!;
+      if (again && node.keeps) {
+        const holders = again();
+        again = undefined;
+        nodes.forEach((target, index) => {
+          target.saved = holders[index]!.saved;
+        });
+      }
       const grad = node.grad;
       if (grad !== null) {
         node.grad = null;
@@ -227,6 +253,7 @@ export class Tape {
         for (const buffer of node.saved) this.release(buffer);
         node.saved = null;
       }
+      if (this.complete.length > 0) this.flush();
     }
     nodes.length = 0;
   }

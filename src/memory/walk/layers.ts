@@ -115,25 +115,37 @@ export class Layers {
     endAutocast(ctx);
     const autocastEnd = tape.end();
 
+    const nodes = tape.nodes;
     tape.begin();
-    const incoming = new Buffer(roundUp(output.elements * widthOf(output.dtype)), TEMPORARY);
-    tape.owner = ACTIVATIONS;
-    const again = checkpointing.offload ? new Tensor(tape.alloc(x.elements, x.dtype), x.elements, x.dtype, x.node) : x;
-    tape.saves = 0;
-    if (!checkpointing.useReentrant) tape.stopAt = saves;
-    const recomputed = this.forward(kind, again);
-    tape.stopAt = Number.POSITIVE_INFINITY;
-    endAutocast(ctx);
-    if (recomputed.node) {
-      recomputed.node.grad = incoming;
-      if (checkpointing.useReentrant) incoming.refs += 1;
-    }
-    if (!checkpointing.useReentrant) tape.drop(recomputed);
+    const recompute = (): Node[] => {
+      const { owner } = tape;
+      tape.owner = ACTIVATIONS;
+      tape.nodes = [];
+      tape.saves = 0;
+      again = checkpointing.offload ? new Tensor(tape.alloc(x.elements, x.dtype), x.elements, x.dtype, x.node) : x;
+      if (!checkpointing.useReentrant) tape.stopAt = saves;
+      recomputed = this.forward(kind, again);
+      tape.stopAt = Number.POSITIVE_INFINITY;
+      endAutocast(ctx);
+      if (!checkpointing.useReentrant) tape.drop(recomputed);
+      tape.owner = owner;
+      return tape.nodes;
+    };
+    let again: Tensor = x;
+    let recomputed: Tensor | undefined;
+    this.receive(output);
     tape.owner = TEMPORARY;
-    tape.backward();
     if (checkpointing.useReentrant) {
-      tape.drop(recomputed);
-      tape.release(incoming);
+      // The block's own backward runs on the recomputed graph; its output and the gradient it got last until the end.
+      const incoming = output.node?.grad;
+      if (incoming) incoming.refs += 1;
+      const graph = recompute();
+      if (recomputed?.node) recomputed.node.grad = output.node?.grad ?? null;
+      tape.backward(graph);
+      if (recomputed) tape.drop(recomputed);
+      if (incoming) tape.release(incoming);
+    } else {
+      tape.backward(nodes, recompute);
     }
     tape.drop(again);
     const backward = tape.end();

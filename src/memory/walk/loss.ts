@@ -102,10 +102,12 @@ function chunkedLoss(
     const body = (): Tensor => chunkBody(ctx, description, plan, part);
     // Forward: everything of the block ends with it.
     tape.discarding = true;
+    tape.nodes = [];
     tape.saves = 0;
     tape.drop(body());
     const saves = tape.saves;
     tape.discarding = false;
+    tape.nodes = outer;
     bodies.push(body);
     if (part.node || plan.head.weight?.tensor.node) {
       roots.push(

@@ -5,7 +5,7 @@ import { dtypeCode, type ParameterPlan } from '../parameters.ts';
 import { type AttentionKernel, type Context, endAutocast, type Frame } from '../rules/context.ts';
 import { runOps } from '../rules/run-ops.ts';
 import { Buffer, F32, Node, owner, roundUp, Tape, Tensor, widthOf } from '../tape/tape.ts';
-import { Layers } from './layers.ts';
+import { type LayerSummary, Layers } from './layers.ts';
 import { headAndLoss } from './loss.ts';
 import { Timeline } from './timeline.ts';
 
@@ -87,6 +87,10 @@ function walkForwardAndBackward(input: StepInput, tape: Tape, timeline: Timeline
     frame,
   );
   const hidden = frame.get('hidden_states')!;
+  frame.delete('hidden_states');
+  // The model's own frame names these until its forward ends.
+  const named = [...frame.values()];
+  const inputNamed = named.some((tensor) => tensor.buffer === hidden.buffer);
   const embeddingNodes = tape.nodes;
   const { rotaryTables } = description;
   const rotaryElements = rotaryTables ? tokens * rotaryTables.dim : 0;
@@ -102,19 +106,24 @@ function walkForwardAndBackward(input: StepInput, tape: Tape, timeline: Timeline
     constants: { rotary: tables[0], rotaryElements, mask: kernel === 'eager' ? masks[0] : undefined },
   };
 
-  // Layers, forward.
+  // Layers, forward. Equal layers in a row are one run.
   const layers = new Layers(ctx, description, checkpointing, true);
   let current = { dtype: hidden.dtype, needsGrad: hidden.node !== null };
   const inputBytes = hidden.buffer.bytes;
-  const chain = description.layers.map((_, index) => {
+  const runs: { readonly summary: LayerSummary; times: number }[] = [];
+  for (let index = 0; index < description.layers.length; index += 1) {
     const summary = layers.summary(index, current);
-    timeline.play('forward', summary.forward);
     current = summary.output;
-    // The model's own frame still names the embedding's result.
-    if (index === 0 && summary.inputFreed) timeline.add(ACTIVATIONS, inputBytes);
-    return summary;
+    const last = runs.at(-1);
+    // The first layer stands alone: the model's frame still names its input.
+    if (last && last.summary === summary && index > 1) last.times += 1;
+    else runs.push({ summary, times: 1 });
+  }
+  const inputKept = inputNamed && (runs[0]?.summary.inputFreed ?? false);
+  runs.forEach(({ summary, times }, index) => {
+    timeline.play('forward', summary.forward, times);
+    if (index === 0 && inputKept) timeline.add(ACTIVATIONS, inputBytes);
   });
-  const embeddingKept = chain[0]?.inputFreed ?? false;
 
   // Final norm, head, loss.
   tape.nodes = [];
@@ -131,9 +140,9 @@ function walkForwardAndBackward(input: StepInput, tape: Tape, timeline: Timeline
   runOps(ctx, description.final, finalFrame);
   const states = finalFrame.get('hidden_states')!;
   if (!checkpointing.enabled) for (const mask of masks) tape.release(mask);
-  const finalSegment = tape.end();
-  timeline.play('forward', finalSegment);
-  if (embeddingKept) timeline.add(ACTIVATIONS, -inputBytes);
+  for (const tensor of named) if (tensor.buffer !== hidden.buffer) tape.drop(tensor);
+  timeline.play('forward', tape.end());
+  if (inputKept) timeline.add(ACTIVATIONS, -inputBytes);
   tape.owner = LOGITS;
   tape.begin();
   const root = headAndLoss(ctx, description, plan, states, values.lossImpl);
@@ -141,7 +150,7 @@ function walkForwardAndBackward(input: StepInput, tape: Tape, timeline: Timeline
   tape.begin();
   endAutocast(ctx);
   timeline.settle(tape.end());
-  for (const summary of chain) timeline.settle(summary.autocastEnd);
+  for (const { summary, times } of runs) timeline.settle(summary.autocastEnd, times);
   const savedBytes = timeline.total() - before;
 
   // Backward.
@@ -150,7 +159,7 @@ function walkForwardAndBackward(input: StepInput, tape: Tape, timeline: Timeline
   if (root) root.grad = tape.bytes(4);
   tape.backward(tape.nodes);
   timeline.play('backward', tape.end());
-  for (let i = chain.length - 1; i >= 0; i -= 1) timeline.play('backward', chain[i]!.backward);
+  for (const { summary, times } of runs.toReversed()) timeline.play('backward', summary.backward, times);
   tape.owner = TEMPORARY;
   tape.begin();
   if (checkpointing.enabled) for (const mask of masks) tape.release(mask);

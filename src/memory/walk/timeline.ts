@@ -2,11 +2,9 @@ import type { Phase } from '../estimate.ts';
 import { OWNERS, type Segment } from '../tape/tape.ts';
 
 export interface Peak {
-  readonly bytes: number;
+  bytes: number;
   readonly owners: Float64Array;
 }
-
-const NOTHING: Peak = { bytes: 0, owners: new Float64Array(OWNERS) };
 
 /** Absolute device memory by owner through one step, built from relative segments. */
 export class Timeline {
@@ -23,32 +21,44 @@ export class Timeline {
     this.now[owner]! += bytes;
   }
 
-  /** Plays a segment: its peak stands on what is alive now, its end becomes what is alive. */
-  play(phase: Phase, segment: Segment): void {
+  /**
+   * Plays a segment `times` times in a row: its peak stands on what is alive then, its end becomes what is alive. As every
+   * repetition adds the same, the highest is the last or the first.
+   */
+  play(phase: Phase, segment: Segment, times = 1): void {
+    if (times > 1 && segment.end > 0) this.settle(segment, times - 1);
     this.note(phase, segment.peak, segment.peakOwners);
-    for (let i = 0; i < OWNERS; i += 1) this.now[i]! += segment.endOwners[i]!;
+    this.settle(segment, times > 1 && segment.end > 0 ? 1 : times);
   }
 
-  /** Only what a segment left behind, at the time that it happens. */
-  settle(segment: Segment): void {
-    for (let i = 0; i < OWNERS; i += 1) this.now[i]! += segment.endOwners[i]!;
+  /** Only what a segment leaves behind. */
+  settle(segment: Segment, times = 1): void {
+    for (let i = 0; i < OWNERS; i += 1) this.now[i]! += times * segment.endOwners[i]!;
   }
 
   /** Records a transient of `bytes` on top of what is alive. */
   note(phase: Phase, bytes: number, owners: Float64Array): void {
     const sum = this.total() + bytes;
-    const known = this.peaks.get(phase);
-    if (known && known.bytes >= sum) return;
-    const at = new Float64Array(this.now);
-    for (let i = 0; i < OWNERS; i += 1) at[i]! += owners[i]!;
-    this.peaks.set(phase, { bytes: sum, owners: at });
+    let peak = this.peaks.get(phase);
+    if (!peak) {
+      peak = { bytes: -1, owners: new Float64Array(OWNERS) };
+      this.peaks.set(phase, peak);
+    }
+    if (peak.bytes >= sum) return;
+    peak.bytes = sum;
+    for (let i = 0; i < OWNERS; i += 1) peak.owners[i] = this.now[i]! + owners[i]!;
   }
 
-  peak(phase: Phase): Peak {
-    return this.peaks.get(phase) ?? NOTHING;
+  peak(phase: Phase): Readonly<Peak> | undefined {
+    return this.peaks.get(phase);
   }
 
-  phases(): readonly Phase[] {
-    return [...this.peaks.keys()];
+  /** The phase with the highest peak. */
+  highest(): { readonly phase: Phase; readonly peak: Readonly<Peak> } {
+    let best: { phase: Phase; peak: Peak } | undefined;
+    for (const [phase, peak] of this.peaks) {
+      if (!best || peak.bytes > best.peak.bytes) best = { phase, peak };
+    }
+    return best ?? { phase: 'load', peak: { bytes: this.total(), owners: new Float64Array(this.now) } };
   }
 }

@@ -48,7 +48,7 @@ export const falcon: Architecture = {
       kvHeads,
       headDim,
       dropout: 0,
-      eagerSoftmax: 'plain' as const,
+      eager: 'in_place' as const,
       repeats: false,
     };
     const storedKv = newDecoder ? declared * headDim : kvHeads * headDim;

@@ -24,7 +24,7 @@ export const gpt2: Architecture = {
       kvHeads: headCount,
       headDim: Math.floor(hiddenSize / headCount),
       dropout: config.number('attn_pdrop', 0.1),
-      eagerSoftmax: 'plain' as const,
+      eager: 'plain' as const,
     };
     const block = call('attn', { hidden_states: 'hidden_states' }, { attn_output: 'attn_output', attn_weights: '_' }, [
       linear('c_attn', 'hidden_states', '$qkv', hiddenSize, 3 * hiddenSize, true, 'conv1d'),

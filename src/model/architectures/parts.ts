@@ -56,7 +56,7 @@ export interface AttentionShape {
   readonly headDim: number;
   readonly dropout: number;
   readonly softcap?: boolean;
-  readonly eagerSoftmax?: AttentionOp['eagerSoftmax'];
+  readonly eager?: AttentionOp['eager'];
   readonly window?: number | undefined;
   /** Keys and values are repeated to the number of query heads; false: the kernel broadcasts them. */
   readonly repeats?: boolean;
@@ -74,7 +74,7 @@ export const attention = (shape: AttentionShape, output = 'attn_output'): Attent
   dropout: shape.dropout,
   softcap: shape.softcap ?? false,
   repeats: shape.repeats ?? true,
-  eagerSoftmax: shape.eagerSoftmax ?? 'upcast',
+  eager: shape.eager ?? 'upcast',
   window: shape.window,
 });
 
