@@ -66,7 +66,11 @@ function writeCheckpointing(
   offloadField: string | undefined,
 ): Written {
   const parts: Written[] = [set('gradient_checkpointing', to.enabled)];
-  if (!to.enabled) return together(...parts);
+  if (!to.enabled) {
+    // TRL offloads without checkpointing, too: then everything that is saved.
+    if (offloadField !== undefined) parts.push(writeSwitch(values, set, offloadField, to.offload));
+    return together(...parts);
+  }
   const found = values.find('gradient_checkpointing_kwargs');
   const read = found && orNull(toMap)(found.raw);
   if (read && !read.ok) return cannot('gradient_checkpointing_kwargs cannot be read, so nothing is added to it');

@@ -10,7 +10,7 @@ import {
 import type { Unread } from '../contract.ts';
 import { orNull, toBoolean, toFloatDType, toInteger, toNumber, toOneOf, toWords } from '../hf-argparser/convert.ts';
 import type { SettingReader } from '../hf-argparser/settings.ts';
-import { targetModules } from '../hf-trainer/lora.ts';
+import { readTargets } from './target-modules.ts';
 import type { TrlVersion } from './versions.ts';
 
 const LORA_KEYS = [
@@ -99,7 +99,7 @@ function readLora(reader: SettingReader, { origin }: TrlVersion, adapterDtype: F
     r: r.value,
     loraAlpha: alpha.value,
     loraDropout: dropout.value,
-    targetModules: targets && targets.length > 0 ? targetModules(targets) : 'default',
+    targetModules: targets && targets.length > 0 ? readTargets(targets) : 'default',
     adapterDtype,
     modulesToSave: saved ?? [],
   };

@@ -8,6 +8,7 @@ import { fieldSetter, type SetField, writeTrainingArguments } from '../hf-traine
 import { trlGrammar } from './fields.ts';
 import { GENERATES, LENGTH_KEYS, OFFLOADS } from './objective.ts';
 import type { TrlDetail } from './read.ts';
+import { writeTargets } from './target-modules.ts';
 
 const DTYPE_NAMES: Readonly<Record<FloatDType, string>> = { fp32: 'float32', bf16: 'bfloat16', fp16: 'float16' };
 
@@ -162,9 +163,7 @@ function writeLora(detail: TrlDetail, set: SetField, to: Lora | null): Written {
   if (targets === 'default' && values.find('lora_target_modules')) {
     return cannot('lora_target_modules stands in the launch and would have to be taken out');
   }
-  // One word stays a list of one in YAML; TRL itself takes it out of the list.
-  const words: FileValue | undefined =
-    targets === 'default' ? undefined : targets === 'all-linear' ? ['all-linear'] : [...targets];
+  const words: FileValue | undefined = targets === 'default' ? undefined : writeTargets(targets);
   const saved = values.find('lora_modules_to_save') || to.modulesToSave.length > 0;
   if (saved && to.modulesToSave.length === 0)
     return cannot('lora_modules_to_save would have to be taken out of the launch');

@@ -107,9 +107,12 @@ describe('the trl command', () => {
     const on = { enabled: true, useReentrant: false, everyNLayers: 1, offload: true };
     expect(read('trl sft --activation_offloading true', { gpus: 1 }).spec.gradientCheckpointing?.value).toEqual(on);
     expect(
-      read(`trl sft --gradient_checkpointing_kwargs '{"offload": true}'`, { gpus: 1 }).spec.gradientCheckpointing?.value,
+      read(`trl sft --gradient_checkpointing_kwargs '{"offload": true}'`, { gpus: 1 }).spec.gradientCheckpointing
+        ?.value,
     ).toEqual(on);
-    expect(read('trl sft --no_gradient_checkpointing', { gpus: 1 }).spec.gradientCheckpointing?.value?.enabled).toBe(false);
+    expect(read('trl sft --no_gradient_checkpointing', { gpus: 1 }).spec.gradientCheckpointing?.value?.enabled).toBe(
+      false,
+    );
   });
 
   it.each([
@@ -171,6 +174,8 @@ describe('adapters', () => {
   it.each([
     ['--lora_target_modules all-linear', 'all-linear'],
     ['--lora_target_modules q_proj o_proj', ['q_proj', 'o_proj']],
+    [String.raw`--lora_target_modules '.*\.(q_proj|o_proj)$'`, ['q_proj', 'o_proj']],
+    ["--lora_target_modules 'model.layers.[0-3].mlp.up_proj'", ['model.layers.[0-3].mlp.up_proj']],
     ['', 'default'],
   ])('sit where %s says', (flags, expected) => {
     expect(peft(`--use_peft ${flags}`).spec.lora?.value?.targetModules).toEqual(expected);
@@ -201,15 +206,28 @@ describe('what trl hands to accelerate', () => {
   it.each([
     ['every visible GPU', 'trl sft --seed 1', 3, { processesPerNode: 3, strategy: 'ddp' }],
     ['a number on the command line', 'trl sft --num_processes 2', 2, { processesPerNode: 2, strategy: 'ddp' }],
-    ['a config that TRL ships', 'trl sft --accelerate_config fsdp2 --num_processes 4', 4, { processesPerNode: 4, strategy: 'fsdp2' }],
+    [
+      'a config that TRL ships',
+      'trl sft --accelerate_config fsdp2 --num_processes 4',
+      4,
+      { processesPerNode: 4, strategy: 'fsdp2' },
+    ],
     ['another one', 'trl sft --accelerate_config zero1', 8, { processesPerNode: 8, strategy: 'zero1' }],
-    ['one that starts a single process', 'trl sft --accelerate_config single_gpu', 8, { processesPerNode: 1, strategy: 'none' }],
+    [
+      'one that starts a single process',
+      'trl sft --accelerate_config single_gpu',
+      8,
+      { processesPerNode: 1, strategy: 'none' },
+    ],
   ])('is %s', (_, line, gpus, expected) => {
     expect(distributed(line, gpus)).toMatchObject(expected);
   });
 
   it('may stand in the YAML', () => {
-    const reading = read('trl sft --config c.yaml', { files: { 'c.yaml': 'num_processes: 3\nmixed_precision: fp16\n' }, gpus: 3 });
+    const reading = read('trl sft --config c.yaml', {
+      files: { 'c.yaml': 'num_processes: 3\nmixed_precision: fp16\n' },
+      gpus: 3,
+    });
     expect(reading.spec.distributed).toEqual({
       value: { nodes: 1, processesPerNode: 3, strategy: 'ddp', offload: [] },
       origin: { kind: 'file', path: 'c.yaml', line: 1 },
@@ -254,7 +272,8 @@ describe('scripts', () => {
   });
 
   it('that use TRL are known by their text', () => {
-    const text = 'from trl import TrlParser, DPOTrainer\ntrainer.train(resume_from_checkpoint=c.resume_from_checkpoint)\n';
+    const text =
+      'from trl import TrlParser, DPOTrainer\ntrainer.train(resume_from_checkpoint=c.resume_from_checkpoint)\n';
     const reading = read('python go.py --beta 0.3', { files: { 'go.py': text }, gpus: 1 });
     expect(reading.stack.at(-1)).toEqual({ dialect: 'trl', kind: 'trainer' });
     expect(reading.spec.objective?.value).toBe('dpo');
