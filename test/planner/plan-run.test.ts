@@ -257,7 +257,7 @@ describe('planRun', () => {
           },
         }),
       );
-      expect(estimates).toBeLessThan(260);
+      expect(estimates).toBeLessThan(130);
     }
   });
 });

@@ -79,6 +79,16 @@ describe('replan', () => {
     expect(step.plan.calibratedBytes).toBe(step.plan.estimate!.vram.devicePeakBytes);
   });
 
+  it('is smaller than what failed even where the prediction had room to spare', () => {
+    const values = toyValues();
+    const spared = asked(values, {
+      budget: usable(peak(values) * 2),
+      failure: failure({ kind: 'vram_other_process' }),
+    });
+    const step = retried(replan(spared));
+    expect(step.plan.estimate!.vram.devicePeakBytes).toBeLessThan(peak(values));
+  });
+
   it('starts from the original settings, not from the last attempt', () => {
     const values = toyValues({ perDeviceTrainBatchSize: 12, gradientAccumulationSteps: 1 });
     const second = { ...values, perDeviceTrainBatchSize: 4, gradientAccumulationSteps: 3 };
