@@ -15,15 +15,15 @@ export interface AllocatorReport extends FailureNumbers {
 const SIZE = String.raw`(\d+(?:\.\d+)?\s?(?:bytes?|[KMGT]i?B|B))`;
 const size = (text: string | undefined): number | undefined => (text === undefined ? undefined : parseBytes(text));
 
-const TRIED = new RegExp(String.raw`[Tt]ried to allocate ${SIZE}`);
+const TRIED = new RegExp(`[Tt]ried to allocate ${SIZE}`);
 const GARBAGE = /more than 1EB memory/;
 const NEW_TEXT = new RegExp(
   String.raw`GPU\s*(\d*)\s+has a total capaci?ty of ${SIZE}(?:[\s\S]{0,20}?of which ${SIZE} is free)?`,
 );
 const PROCESS = new RegExp(String.raw`Process (\d+) has ${SIZE} memory in use`, 'g');
-const SELF = new RegExp(String.raw`this process has ${SIZE} memory in use`);
-const ALLOCATED = new RegExp(String.raw`Of the allocated memory ${SIZE} is allocated by PyTorch`);
-const UNALLOCATED = new RegExp(String.raw`and ${SIZE} is reserved by PyTorch but unallocated`);
+const SELF = new RegExp(`this process has ${SIZE} memory in use`);
+const ALLOCATED = new RegExp(`Of the allocated memory ${SIZE} is allocated by PyTorch`);
+const UNALLOCATED = new RegExp(`and ${SIZE} is reserved by PyTorch but unallocated`);
 const OLD_TEXT = new RegExp(
   String.raw`\((?:GPU|NPU|MLU|XPU|HPU|MUSA) (\d+); ${SIZE} total capacity; ${SIZE} already allocated; (?:${SIZE} current active; )?${SIZE} free; (?:${SIZE} allowed; )?${SIZE} (reserved in total|cached)`,
 );

@@ -4,7 +4,7 @@ import type { Evidence } from './evidence.ts';
 import type { EvidenceLine, Failure, FailureKind, FailureNumbers, FailurePhase, Resource } from './failure.ts';
 import { type Finding, findingsOf, type RankedFindings, rankFindings } from './findings.ts';
 import { readKill } from './killed-process.ts';
-import { type Reading, readFigures, sharesOf } from './memory-shares.ts';
+import { isMuch, type MemoryShares, type Reading, readFigures, sharesOf } from './memory-shares.ts';
 
 const RESOURCE: Readonly<Record<FailureKind, Resource>> = {
   vram_capacity: 'vram',
@@ -53,6 +53,23 @@ const SPIKE: Partial<Record<FailurePhase, FailureKind>> = {
   save: 'vram_checkpoint_save_spike',
 };
 
+/** Figures others may calculate with: none that cannot be true, and no guess of what strangers hold while it is small. */
+function deviceNumbers(report: AllocatorReport, shares: MemoryShares): FailureNumbers {
+  const { allocatedBytes, reservedUnallocatedBytes, ...believable } = numbersOf(report);
+  const own = {
+    ...(allocatedBytes === undefined ? {} : { allocatedBytes }),
+    ...(reservedUnallocatedBytes === undefined ? {} : { reservedUnallocatedBytes }),
+  };
+  const others = report.othersBytes ?? shares.othersBytes;
+  const worthSaying =
+    report.othersBytes !== undefined || shares.measured || isMuch(others ?? 0, report.totalBytes ?? 0);
+  return {
+    ...believable,
+    ...(shares.inconsistent ? {} : own),
+    ...(others !== undefined && worthSaying ? { othersBytes: others } : {}),
+  };
+}
+
 /** A device allocation that failed: figures first, then the phase, then what is left. */
 function readDevice(evidence: Evidence, finding: Finding, ranked: RankedFindings): Verdict {
   const { signature, line } = finding;
@@ -60,13 +77,7 @@ function readDevice(evidence: Evidence, finding: Finding, ranked: RankedFindings
   const shares = sharesOf(report, evidence.treePids ?? []);
   const figures = readFigures(report, shares, evidence.expandableSegments === true);
   const phase = line.phase ?? 'unknown';
-  const numbers: FailureNumbers = {
-    ...numbersOf(report),
-    ...(report.othersBytes !== undefined ? { othersBytes: report.othersBytes } : {}),
-    ...(report.othersBytes === undefined && shares.othersBytes !== undefined
-      ? { othersBytes: shares.othersBytes }
-      : {}),
-  };
+  const numbers = deviceNumbers(report, shares);
   const place = { phase, numbers, resource: 'vram' as const };
   const pinned = line.traits?.includes('pinned-memory') === true && report.totalBytes === undefined;
   if (pinned) {

@@ -6,6 +6,8 @@ import type { FailureKind } from './failure.ts';
 export interface MemoryShares {
   /** What others hold, bytes; undefined where the message does not tell, or contradicts itself. */
   readonly othersBytes: number | undefined;
+  /** The process's own share was in the message, so the others' is exact; else it rests on a typical context. */
+  readonly measured: boolean;
   /** The figures cannot all be true (virtual memory of a sleeping pool, 2^64 from WSL): no arithmetic on them. */
   readonly inconsistent: boolean;
   /** The other processes look like ranks of the same run. */
@@ -22,7 +24,7 @@ const CONTEXT = GiB;
  */
 export function sharesOf(report: AllocatorReport, treePids: readonly number[]): MemoryShares {
   const { totalBytes: total, freeBytes: free, allocatedBytes: allocated, reservedUnallocatedBytes: stranded } = report;
-  const nothing = { othersBytes: undefined, inconsistent: false, siblings: false };
+  const nothing = { othersBytes: undefined, measured: false, inconsistent: false, siblings: false };
   if (total === undefined) return nothing;
   const reserved = (allocated ?? 0) + (stranded ?? 0);
   if ((allocated ?? 0) > total || reserved > 1.05 * total) return { ...nothing, inconsistent: true };
@@ -36,6 +38,7 @@ export function sharesOf(report: AllocatorReport, treePids: readonly number[]): 
     told ?? (others.length > 0 && others[0]!.bytes >= 0.9 * reserved ? others.shift()!.bytes : reserved + CONTEXT);
   return {
     othersBytes: Math.max(0, total - free - self),
+    measured: told !== undefined,
     inconsistent: false,
     siblings: areSiblings(others, treePids),
   };
@@ -50,6 +53,9 @@ function areSiblings(others: AllocatorReport['processes'], treePids: readonly nu
   const spread = Math.max(...sizes) - Math.min(...sizes);
   return spread <= 0.05 * Math.max(...sizes) && Math.max(...pids) - Math.min(...pids) <= 4 * others.length;
 }
+
+/** Drivers and desktops always hold a little; this much of a card is somebody's work. */
+export const isMuch = (held: number, total: number): boolean => held > Math.max(GiB, 0.05 * total);
 
 /** A kind the figures prove or suggest, and what else they leave possible. */
 export interface Reading {
@@ -96,7 +102,7 @@ export function readFigures(
   }
   const free = report.freeBytes ?? 0;
   const held = shares.othersBytes ?? 0;
-  if (held > Math.max(GiB, 0.05 * total) && held + free >= tried) {
+  if (isMuch(held, total) && held + free >= tried) {
     return shares.siblings
       ? { kind: 'config_bug', confidence: 'medium', candidates: ['vram_other_process'] }
       : { kind: 'vram_other_process', confidence: 'high', candidates: ['vram_capacity'] };

@@ -26,19 +26,22 @@ export interface CleanLine {
 
 // The stream of escapes first: a window title may hold any text, which the shared function leaves in.
 const OSC = /\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)/g;
-const CONTROLS = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff]/g;
+const CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff]/;
+const CONTROLS = new RegExp(CONTROL, 'g');
 const NOTEBOOK_TAG = /<\/?span\b[^>]*>/g;
 const BAR = /^(.{0,200}?)\s*\d{1,3}%\|[^|]*\|\s*(\d+)\/(\d+)\s*\[[^\]]*\]\s*/;
 const BOX_LEFT = /^[\s]*[│┃║╭╰┌└├┏┗┡╔╚][─━═\s]*/;
 const BOX_RIGHT = /[\s─━═]*[│┃║╮╯┐┘┤┓┛┩╗╝]\s*$/;
 const RAY_REPEATS = /\s*\[repeated \d+x across cluster\].*$/;
 const MOST_PREFIXES = 8;
+/** One of these ends every prefix; a cheap way past the many lines that have none. */
+const PREFIX_MARK = /^.{0,160}?[\]:|)>]/;
 
 /** Removes what terminals would act on instead of showing. Tabs stay. */
 export function cleanControls(text: string): string {
   let clean = text;
   if (clean.includes('\x1b') || clean.includes('\x9b')) clean = stripVTControlCharacters(clean.replace(OSC, ''));
-  clean = clean.replace(CONTROLS, '');
+  if (CONTROL.test(clean)) clean = clean.replace(CONTROLS, '');
   return clean.includes('<span') || clean.includes('</span') ? clean.replace(NOTEBOOK_TAG, '') : clean;
 }
 
@@ -71,6 +74,7 @@ export function normaliseLine(raw: string): CleanLine {
     return true;
   };
   const takePrefix = (): boolean => {
+    if (!PREFIX_MARK.test(text)) return false;
     for (const prefix of PREFIXES) {
       const match = prefix.pattern.exec(text);
       if (!match) continue;

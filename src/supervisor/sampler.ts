@@ -20,7 +20,7 @@ export interface SamplerOptions {
 }
 
 /** A look at RAM may take at most this part of the time; page tables of a 500 GB process take a while. */
-const RAM_SHARE = 0.02;
+const RAM_SHARE = 0.05;
 /** Right after the start, so that what forks and leaves its parent at once is seen. */
 const EARLY_LOOKS_MS = [20, 60, 150, 300, 600];
 

@@ -116,10 +116,10 @@ function readMpsText(text: string) {
   const binary = text.replace(/(\d )([KMGT])B\b/g, '$1$2iB');
   const report = readRows(
     {
-      allocatedBytes: new RegExp(String.raw`MPS allocated${SIZE}`),
-      othersBytes: new RegExp(String.raw`other allocations${SIZE}`),
-      totalBytes: new RegExp(String.raw`max allowed${SIZE}`),
-      triedBytes: new RegExp(String.raw`(?:Tried to allocate|Invalid buffer size)${SIZE}`),
+      allocatedBytes: new RegExp(`MPS allocated${SIZE}`),
+      othersBytes: new RegExp(`other allocations${SIZE}`),
+      totalBytes: new RegExp(`max allowed${SIZE}`),
+      triedBytes: new RegExp(`(?:Tried to allocate|Invalid buffer size)${SIZE}`),
     },
     binary,
   );
