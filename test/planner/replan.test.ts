@@ -81,12 +81,11 @@ describe('replan', () => {
 
   it('is smaller than what failed even where the prediction had room to spare', () => {
     const values = toyValues();
-    const spared = asked(values, {
-      budget: usable(peak(values) * 2),
-      failure: failure({ kind: 'vram_other_process' }),
-    });
-    const step = retried(replan(spared));
-    expect(step.plan.estimate!.vram.devicePeakBytes).toBeLessThan(peak(values));
+    const second = { ...values, perDeviceTrainBatchSize: 2, gradientAccumulationSteps: 16 };
+    const attempts = [attempt(values), attempt(second)];
+    const crowded = failure({ kind: 'vram_other_process' });
+    const step = retried(replan(asked(values, { attempts, budget: usable(peak(values) * 2), failure: crowded })));
+    expect(step.plan.estimate!.vram.devicePeakBytes).toBeLessThan(peak(second));
   });
 
   it('starts from the original settings, not from the last attempt', () => {
