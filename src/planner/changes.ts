@@ -14,7 +14,8 @@ function joinCosts(steps: readonly Step[]): string {
 
 /**
  * One change per setting. Two levers that move the same setting (8-bit, then paged states) make one change under the lever
- * that alters more. What a lever saves is what taking it out of the finished plan would add.
+ * that alters more. What a lever saves is what taking it out of the finished plan would add. Without an estimate nothing has a
+ * price: neither bytes nor time (the length of a row, which decides what a smaller batch costs, may be unknown as well).
  */
 export function specChanges(
   original: PlanValues,
@@ -41,7 +42,7 @@ export function specChanges(
       lever: worst.lever.id,
       class: worst.lever.class,
       savesBytes: saving(movers),
-      cost: joinCosts(movers),
+      cost: estimate ? joinCosts(movers) : 'not known',
     } as SpecChange;
   });
 }

@@ -29,7 +29,7 @@ export interface ReplanRequest {
 /** A smaller attempt. */
 export interface RetryPlan {
   readonly values: PlanValues;
-  /** From the launch as it came, not from the last attempt. `savesBytes` is 0 throughout where `estimate` is undefined. */
+  /** From the launch as it came, not from the last attempt. Where `estimate` is undefined they have no price: `savesBytes` 0, `cost` `not known`. */
   readonly changes: readonly SpecChange[];
   readonly estimate: MemoryEstimate | undefined;
   /** The prediction scaled by what the failure showed, bytes; undefined without a prediction. */

@@ -46,9 +46,9 @@ export function renderChanges(
 ): readonly string[] {
   return groupByLever(changes).map((group) => {
     const { savesBytes, cost } = group[0]!;
-    const saves = context.priced && savesBytes > 0 ? `saves ${formatBytes(savesBytes)}` : '';
+    const saves = savesBytes > 0 ? `saves ${formatBytes(savesBytes)}` : '';
     const costs = cost === 'none' ? (saves ? 'costs nothing' : '') : cost;
-    const price = [saves, costs].filter((part) => part !== '').join(', ');
+    const price = context.priced ? [saves, costs].filter((part) => part !== '').join(', ') : '';
     const moves = movesText(group, context.distributed);
     return plainSigns(options, wrap(`  ${moves}${price ? `  ${price}` : ''}`, options.width, 6));
   });

@@ -190,6 +190,7 @@ describe('replan', () => {
       const next = step.plan.values;
       expect(step.plan.estimate).toBeUndefined();
       expect(step.plan.calibratedBytes).toBeUndefined();
+      expect(new Set(step.plan.changes.map(({ cost }) => cost))).toEqual(new Set(['not known']));
       seen.push([next.perDeviceTrainBatchSize, next.gradientAccumulationSteps, next.gradientCheckpointing.enabled]);
       attempts.push({ values: next, estimate: undefined });
     }

@@ -131,7 +131,7 @@ describe('renderRunEvent', () => {
       lines(
         'snug: the run ran out of memory; trying smaller',
         'snug:   per_device_train_batch_size 6 -> 2, gradient_accumulation_steps 3 -> 9',
-        'snug:     (global batch 36 kept)  about 1.1 × the step time',
+        'snug:     (global batch 36 kept)',
       ),
     ],
     [
