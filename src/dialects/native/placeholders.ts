@@ -100,14 +100,16 @@ export function fillTemplate(
       const meaning = meaningOf(name);
       if (!meaning) return whole;
       const value = changed.has(meaning.setting) ? changed.get(meaning.setting) : spec[meaning.setting]?.value;
-      const part =
-        meaning.part === undefined ? value : (value as Record<string, unknown> | null | undefined)?.[meaning.part];
-      if (part === undefined || (part === null && value !== null)) missing.add(name);
+      // What is off as a whole (no quantization) has no parts either: `none` for each of them.
+      const part = meaning.part === undefined || value === null ? value : partOf(value, meaning.part);
+      if (part === undefined) missing.add(name);
       return fill(part);
     }),
   );
   return { argv, missing: [...missing] };
 }
+
+const partOf = (value: unknown, part: string): unknown => (value as Record<string, unknown> | undefined)?.[part];
 
 /** Lists as commas, absent quantization and the like as `none`. */
 const fill = (value: unknown): string =>
