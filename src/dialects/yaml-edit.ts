@@ -291,17 +291,13 @@ function readsBack(
   const moved = before.find(
     ({ keyPath, value }) => !touched(keyPath) && !(after.ok && same(after.value.get(...keyPath)?.value, value)),
   );
-  const name = (wrong ?? moved)?.keyPath.join('.');
-  if (name === undefined) return ok(edited);
-  const at = document.root?.range[0] ?? 0;
-  return fail(
-    document.problem(
-      'yaml-edit',
-      at,
-      `${name} cannot be set in this file without changing more`,
-      `set ${name} by hand`,
-    ),
-  );
+  if (!wrong && !moved) return ok(edited);
+  const name = (wrong ?? edits[0]!).keyPath.join('.');
+  const message = moved
+    ? `${name} cannot be set here without changing ${moved.keyPath.join('.')}`
+    : `${name} cannot be set here so that it reads back`;
+  const help = document.text.endsWith('\n') ? `set ${name} by hand` : 'end the last line of the file with a newline';
+  return fail(document.problem('yaml-edit', document.root?.range[0] ?? 0, message, help));
 }
 
 const isPrefix = (prefix: readonly string[], keyPath: readonly string[]): boolean =>

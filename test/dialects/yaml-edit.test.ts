@@ -171,7 +171,16 @@ describe('editYaml refuses what would mean something else elsewhere', () => {
   });
 
   it('does not lengthen a block of text that ends without a newline', () => {
-    expect(refused('note: |\n  one', set('b', 1)).map(([code]) => code)).toEqual(['yaml-edit']);
+    expect(editYaml('note: |\n  one', [set('b', 1)], 'run.yaml')).toMatchObject({
+      ok: false,
+      error: [
+        {
+          code: 'yaml-edit',
+          message: 'b cannot be set here without changing note',
+          help: 'end the last line of the file with a newline',
+        },
+      ],
+    });
   });
 
   it('still writes beside an anchor, an alias and an interpolation', () => {

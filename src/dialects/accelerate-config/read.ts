@@ -1,8 +1,8 @@
-import { closest } from 'fastest-levenshtein';
 import { type Diagnostic, error, fail, ok, type Result, warning } from '../../core/index.ts';
 import type { Origin } from '../../spec/index.ts';
 import type { LaunchSource, Unread } from '../contract.ts';
 import type { FileValue } from '../dialect.ts';
+import { didYouMean } from '../did-you-mean.ts';
 import { readYaml, type YamlEntry } from '../yaml-read.ts';
 import { NO_EFFECT_KEYS, READ_KEYS, READ_SECTION_KEYS, SECTIONS } from './keys.ts';
 
@@ -59,7 +59,7 @@ export function readAccelerateConfig(source: LaunchSource): Result<AccelerateCon
     return fail(
       error('no-distributed-type', `${source.path} names no distributed_type, and accelerate stops at it`, {
         location: source.path,
-        help: 'add distributed_type: NO, MULTI_GPU, FSDP or DEEPSPEED',
+        help: "add distributed_type: MULTI_GPU, FSDP, DEEPSPEED or 'NO'",
       }),
     );
   }
@@ -68,13 +68,12 @@ export function readAccelerateConfig(source: LaunchSource): Result<AccelerateCon
 
 function unknownKey(entry: YamlEntry, source: LaunchSource): Diagnostic {
   const key = entry.keyPath[0]!;
-  const near = closest(key, [...READ_KEYS, ...NO_EFFECT_KEYS, ...Object.keys(SECTIONS)]);
   return warning(
     'unknown-key',
     `${key} is no key of an accelerate 1.15 config, and accelerate stops at keys it does not know`,
     {
       location: `${source.path}:${entry.line}`,
-      help: `take it out, or write ${near} if that is meant`,
+      help: didYouMean(key, [...READ_KEYS, ...NO_EFFECT_KEYS, ...Object.keys(SECTIONS)]),
     },
   );
 }

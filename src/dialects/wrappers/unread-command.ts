@@ -19,7 +19,10 @@ const OPAQUE: Readonly<Record<string, string>> = {
     'put snug before the training command in the script',
   ),
   ...each(
-    ['tmux', 'screen', 'nsys', 'ncu', 'strace', 'perf', 'py-spy', 'script', 'watch'],
+    [
+      ...['tmux', 'screen', 'script', 'watch', 'nsys', 'ncu', 'nvprof', 'compute-sanitizer', 'strace', 'perf', 'gdb'],
+      ...['py-spy', 'memray', 'viztracer', 'systemd-run', 'cgexec', 'prlimit', 'flock', 'unbuffer', 'caffeinate'],
+    ],
     'put snug behind it: NAME … snug run -- COMMAND',
   ),
 };

@@ -303,6 +303,11 @@ describe('who holds what', () => {
     ]);
   });
 
+  it('asks whether another key was meant', () => {
+    const [line, machine] = at(`${fsdp}num_procesess: 2\n`);
+    expect(layerOf(line, machine).reading.diagnostics?.[0]?.help).toBe('did you mean num_processes');
+  });
+
   it.each<[what: string, line: [string, Machine], expected: string[]]>([
     ['no number at all', at('distributed_type: FSDP\n'), ['no-num-processes a.yaml']],
     ['an unquoted NO, which has no default', at('distributed_type: NO\n'), ['no-num-processes a.yaml']],

@@ -138,6 +138,7 @@ describe('said instead of misread', () => {
     ['conda run --cwd /data -n e python a.py', ['other-folder argv[3]']],
     ['uv run --directory sub python a.py', ['other-folder argv[3]']],
     ['uv run --env-file gone.env python a.py', ['env-file argv[3]']],
+    ['nice systemd-run --scope -p MemoryMax=64G python a.py', ['unread-command argv[1]']],
     ['bashful python a.py', []],
   ])('%s', (line, expected) => expect(notes(line)).toEqual(expected));
 
