@@ -1,9 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { LEVER_CLASSES, type LeverClass } from '../spec/index.ts';
-import { checkAction } from './check-action.ts';
-import { estimateAction } from './estimate-action.ts';
-import { runAction } from './run-action.ts';
 
 /** What commander hands to the preflight commands. */
 export interface PreflightFlags {
@@ -103,7 +100,9 @@ export function buildProgram(): Command {
         'snug run --dry-run --gpu 24GiB -- trl sft --config sft.yaml',
       )}\nExit code: the trainer's own (128+N for a signal); 11 refused, 12 cannot be estimated and\n--mode refuse, 13 still out of VRAM after the last retry, 14 out of host RAM,\n127 command not found, 2 usage, 3 the config cannot be read.\n`,
     )
-    .action((launch: string[], flags: RunFlags, command: Command) => runAction(launch, flags, command));
+    .action(async (launch: string[], flags: RunFlags, command: Command) =>
+      (await import('./run-action.ts')).runAction(launch, flags, command),
+    );
 
   addPreflightOptions(program.command('check'))
     .description('say whether a run fits, and what would make it fit; start nothing')
@@ -123,7 +122,9 @@ export function buildProgram(): Command {
         'snug check configs/*.yaml --gpu 24GiB --json --fail-on refuse',
       )}\nExit code: 0 fits as it is, 10 fits after the changes shown, 11 does not fit,\n12 cannot be estimated, 2 usage, 3 the config cannot be read.\n`,
     )
-    .action((launch: string[], flags: CheckFlags, command: Command) => checkAction(launch, flags, command));
+    .action(async (launch: string[], flags: CheckFlags, command: Command) =>
+      (await import('./check-action.ts')).checkAction(launch, flags, command),
+    );
 
   addPreflightOptions(program.command('estimate'))
     .description('print the predicted peaks of a launch, or of every plan in a JSONL file')
@@ -137,7 +138,9 @@ export function buildProgram(): Command {
         'snug estimate --json -- trl sft --config sft.yaml',
       ),
     )
-    .action((launch: string[], flags: EstimateFlags, command: Command) => estimateAction(launch, flags, command));
+    .action(async (launch: string[], flags: EstimateFlags, command: Command) =>
+      (await import('./estimate-action.ts')).estimateAction(launch, flags, command),
+    );
 
   return program;
 }

@@ -1,6 +1,6 @@
 export * from './describe-model.ts';
 export * from './facts.ts';
-export { findKnownModel, type KnownModel, knownModels } from './known-models.ts';
+export type { KnownModel } from './known-models.ts';
 export { type LocateOptions, locateModel } from './locate-model.ts';
 export * from './located.ts';
 export * from './ops.ts';

@@ -4,7 +4,6 @@ import { error, fail, ok, type Ports, type Result } from '../core/index.ts';
 import { readConfigFile } from './config-file.ts';
 import { downloadConfig } from './download-config.ts';
 import { findSnapshot, hubCacheFolder } from './hub-cache.ts';
-import { findKnownModel, knownModels } from './known-models.ts';
 import type { LocatedModel } from './located.ts';
 import { findInModelScopeCache } from './modelscope-cache.ts';
 import { resolvePath } from './resolve-path.ts';
@@ -159,6 +158,9 @@ async function lookInCache(search: Search): Promise<Answer> {
   return model ?? oddly(`the cached snapshot ${snapshot.folder} holds no config.json`);
 }
 
+/** The table is large and most launches never look into it, so it is loaded when one does. */
+const knownTable = () => import('./known-models.ts');
+
 /** Where ms-swift downloads to unless told otherwise. Silent when it has nothing: few machines have this cache. */
 async function lookInModelScopeCache(search: Search): Promise<Answer> {
   const folder = findInModelScopeCache(search.ports, search.name);
@@ -166,7 +168,8 @@ async function lookInModelScopeCache(search: Search): Promise<Answer> {
   return model ?? { looked: [] };
 }
 
-function lookInTable(search: Search, trail: readonly Looked[]): Answer {
+async function lookInTable(search: Search, trail: readonly Looked[]): Promise<Answer> {
+  const { findKnownModel, knownModels } = await knownTable();
   const path = isPath(search.name);
   const id = path ? idAtEnd(search.name) : search.name;
   const known = findKnownModel(id);
@@ -197,7 +200,8 @@ async function lookOnline(search: Search): Promise<Answer> {
   return ok({ nameOrPath: name, source: 'online', place: url, config: value });
 }
 
-function closestKnown(name: string): string[] {
+async function closestKnown(name: string): Promise<string[]> {
+  const { knownModels } = await knownTable();
   const asked = name.toLowerCase();
   return knownModels
     .map(({ id }) => ({ id, distance: distance(asked, id.toLowerCase()) }))
@@ -207,8 +211,8 @@ function closestKnown(name: string): string[] {
     .map(({ id }) => id);
 }
 
-function unknownModel({ name, ports }: Search, looked: readonly Looked[]): Result<never> {
-  const closest = closestKnown(name);
+async function unknownModel({ name, ports }: Search, looked: readonly Looked[]): Promise<Result<never>> {
+  const closest = await closestKnown(name);
   const online = ports.download ? FOLDER : WAYS_OUT;
   return fail(
     error('unknown-model', `the config of ${name} was not found`, {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { describeModel, findKnownModel, knownModels } from '../../src/model/index.ts';
+import { describeModel } from '../../src/model/index.ts';
+import { findKnownModel, knownModels } from '../../src/model/known-models.ts';
 
 describe('the table of known models', () => {
   it('is worth carrying, and each id stands in it once', () => {
