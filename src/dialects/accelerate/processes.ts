@@ -36,11 +36,21 @@ export function readParadigm(lookup: Lookup, hasFile: boolean, position: Positio
   }
   const asked = lookup('num_processes');
   const count = asked ? Number(asked.value) : (position.visibleGpus ?? Number.NaN);
-  const origin = asked?.origin ?? { kind: 'derived', from: `${position.visibleGpus ?? 'unknown'} visible GPUs` };
+  const origin = asked?.origin ?? visibleOrigin(position);
   // Several GPUs switch multi-GPU on by themselves; one process is started plainly, without ranks.
   const several = (count > 1 || Number.isNaN(count)) && (position.visibleGpus ?? 2) > 1;
   return { kind: several ? 'multi' : 'simple', origin };
 }
+
+const visibleOrigin = ({ visibleGpus }: Position): Origin => ({
+  kind: 'derived',
+  from:
+    visibleGpus === undefined
+      ? 'the visible GPUs, unknown here'
+      : visibleGpus === 0
+        ? 'no visible GPU'
+        : `${visibleGpus} visible GPU${visibleGpus === 1 ? '' : 's'}`,
+});
 
 function kindOf(distributedType: string): Paradigm {
   if (distributedType === 'DEEPSPEED') return 'deepspeed';
@@ -75,8 +85,7 @@ export function readProcesses(
     );
     return { value: { ...UNKNOWN, origin: ACCELERATE_DEFAULT }, diagnostics };
   }
-  const origin: Origin =
-    given?.origin ?? (file ? ACCELERATE_DEFAULT : { kind: 'derived', from: `${total ?? 'unknown'} visible GPUs` });
+  const origin: Origin = given?.origin ?? (file ? ACCELERATE_DEFAULT : visibleOrigin(at.launcher));
   if (kind === 'simple') {
     if (total !== null && total > 1) diagnostics.push(onlyOne(total, origin));
     return { value: { nodes: 1, perNode: 1, distributed: false, origin }, diagnostics };

@@ -22,9 +22,9 @@ function sharing(line: string, machine: Machine = {}): string {
 describe('what accelerate launch starts', () => {
   it.each<[line: string, expected: string, machine?: Machine]>([
     ['accelerate launch train.py --x', '1 × 4 ranks, 4 visible GPUs | script train.py, 3', { gpus: 4 }],
-    ['accelerate launch train.py', '1 × 1 plain, 1 visible GPUs | script train.py, 3', { gpus: 1 }],
-    ['accelerate launch train.py', '1 × 1 plain, 1 visible GPUs | script train.py, 3', { gpus: 0 }],
-    ['accelerate launch train.py', '1 × ? ranks, unknown visible GPUs | script train.py, 3'],
+    ['accelerate launch train.py', '1 × 1 plain, 1 visible GPU | script train.py, 3', { gpus: 1 }],
+    ['accelerate launch train.py', '1 × 1 plain, no visible GPU | script train.py, 3', { gpus: 0 }],
+    ['accelerate launch train.py', '1 × ? ranks, the visible GPUs, unknown here | script train.py, 3'],
     ['accelerate launch --num_processes 2 train.py', '1 × 2 ranks, argv[3] | script train.py, 5', { gpus: 4 }],
     ['accelerate launch --num-processes=2 train.py', '1 × 2 ranks, argv[2] | script train.py, 4'],
     ['accelerate launch --num_processes 1 train.py', '1 × 1 plain, argv[3] | script train.py, 5', { gpus: 4 }],
