@@ -33,6 +33,7 @@ interface Verdict extends Reading {
 }
 
 const MOST_EVIDENCE = 12;
+const MANY_STEPS = 20;
 
 function failure(verdict: Verdict, evidence: readonly EvidenceLine[]): Failure {
   return {
@@ -91,6 +92,8 @@ function readDevice(evidence: Evidence, finding: Finding, ranked: RankedFindings
   const spike = signature.kind === 'vram_capacity' ? SPIKE[phase] : undefined;
   if (spike) return { ...place, kind: spike, confidence: 'high', candidates: ['vram_capacity', ...more] };
 
+  // After many good steps: a longer sample than before, or memory that grows. One line does not tell.
+  if ((line.stepsBefore ?? 0) >= MANY_STEPS) more.push('vram_leak_growth');
   const confidence =
     figures?.confidence ?? signature.confidence ?? (report.triedBytes === undefined ? 'medium' : 'high');
   const consequence = ranked.all.some(

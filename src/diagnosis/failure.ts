@@ -42,6 +42,8 @@ export interface EvidenceLine {
   readonly phase?: FailurePhase;
   /** What else the traceback runs through: an inference engine beside the trainer, page-locked host memory. */
   readonly traits?: readonly ('vllm' | 'pinned-memory')[];
+  /** Steps of training made before the line, as far as progress bars tell. */
+  readonly stepsBefore?: number;
   /** `true`: the place of the text is doubtful (indented, a prefix seen on no other line); counts only if nothing better is there. */
   readonly weak?: boolean;
   /** `true`: training went on after the line, so it did not end the run. */

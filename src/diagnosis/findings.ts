@@ -36,6 +36,8 @@ function linesOf(tail: readonly string[]): readonly EvidenceLine[] {
 const isRole = (finding: Finding, roles: readonly Role[]): boolean => roles.includes(finding.signature.role);
 const isSure = ({ line }: Finding): boolean => line.weak !== true && line.followedByProgress !== true;
 
+const FIRST_FAILURE = /failed \(exitcode: -9\)|exits with return code = -9/;
+
 /** Findings in the order in which they are believed. */
 export interface RankedFindings {
   /** First thing that ended the run, memory or not. */
@@ -58,12 +60,17 @@ export function rankFindings(all: readonly Finding[]): RankedFindings {
   const sound = causes.filter((finding) => !/more than 1EB memory/.test(finding.line.text));
   const first = (roles: readonly Role[]): Finding | undefined =>
     all.find((finding) => isRole(finding, roles) && isSure(finding));
+  const crash = all.findLast((finding) => isRole(finding, ['crash']) && isSure(finding));
+  const killed = all.filter((finding) => isRole(finding, ['killed']));
+  // A launcher kills the peers of a rank that has failed; only where it names the first failure is the signal the cause.
+  const peersOnly =
+    crash !== undefined && !killed.some((one) => one.order < crash.order || FIRST_FAILURE.test(one.line.text));
   return {
     cause: sound[0] ?? causes[0],
     weak: all.find((finding) => isRole(finding, ['cause']) && finding.line.weak && !finding.line.followedByProgress),
     possible: first(['possible']),
-    killed: first(['killed']),
-    crash: all.findLast((finding) => isRole(finding, ['crash']) && isSure(finding)),
+    killed: peersOnly ? undefined : killed[0],
+    crash,
     recovered: all.findLast(
       (finding) =>
         isRole(finding, ['recovered']) || (isRole(finding, ['cause']) && finding.line.followedByProgress === true),

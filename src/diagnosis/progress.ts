@@ -11,11 +11,14 @@ export interface ProgressReader {
   readonly take: (line: CleanLine) => void;
   /** Grows by one with each step seen. Two more than at an error mean that training went on after it. */
   readonly advances: () => number;
+  /** Highest step a training bar has shown. */
+  readonly steps: () => number;
 }
 
 export function createProgressReader(): ProgressReader {
   const done = new Map<string, number>();
   let advances = 0;
+  let steps = 0;
   let lastLoss = '';
   return {
     take(line) {
@@ -23,6 +26,7 @@ export function createProgressReader(): ProgressReader {
         const key = `${line.bar.label}/${line.bar.total}`;
         const before = done.get(key);
         if (before !== undefined && line.bar.done > before) advances++;
+        steps = Math.max(steps, line.bar.done);
         if (done.size < 64 || before !== undefined) done.set(key, line.bar.done);
       }
       if (LOSS.test(line.text) && line.text !== lastLoss) {
@@ -33,5 +37,6 @@ export function createProgressReader(): ProgressReader {
       if (TRAINING_BEGINS.test(line.text)) advances += 2;
     },
     advances: () => advances,
+    steps: () => steps,
   };
 }

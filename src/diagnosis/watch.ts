@@ -39,7 +39,6 @@ const LAST_KEPT = 16;
 /** The longest known message, hard-wrapped at 80 columns, and the rows of the asynchronous allocator. */
 const CONTINUATION_LINES = 16;
 const CONTINUATION_CHARS = 3000;
-const WHOLE_MESSAGE_FIGURES = 5;
 const ROW_FIGURES = 4;
 /** One rank may print the step before, after another has failed; two steps need every rank. */
 const STEPS_THAT_PROVE_PROGRESS = 2;
@@ -110,10 +109,13 @@ export function createLineWatcher(): LineWatcher {
   };
   const figuresIn = (found: Found, text: string): number =>
     found.signature.read ? countNumbers(readWrapped(text, found.signature.read)) : 0;
-  const isComplete = (found: Found): boolean =>
-    !found.signature.read ||
-    found.signature.role === 'recovered' ||
-    figuresIn(found, found.line.text) >= (found.signature.rows ? ROW_FIGURES : WHOLE_MESSAGE_FIGURES);
+  const isComplete = (found: Found): boolean => {
+    const { read, role, rows } = found.signature;
+    if (!read || role === 'recovered') return true;
+    if (rows) return figuresIn(found, found.line.text) >= ROW_FIGURES;
+    // The last figure of every wording.
+    return readWrapped(found.line.text, read).reservedUnallocatedBytes !== undefined;
+  };
 
   const take = (stream: OutputStream, piece: Piece): void => {
     const line = normaliseLine(piece.text);
@@ -147,6 +149,7 @@ export function createLineWatcher(): LineWatcher {
             signature: signature.id,
             ...(place.phase === 'unknown' ? {} : { phase: place.phase }),
             ...(place.traits.length === 0 ? {} : { traits: place.traits }),
+            ...(progress.steps() === 0 ? {} : { stepsBefore: progress.steps() }),
             ...(weak ? { weak } : {}),
           },
           joined: line.text,

@@ -45,7 +45,7 @@ export function matchLine(line: CleanLine): Match | undefined {
   for (const signature of SIGNATURES) {
     const found = signature.pattern.exec(line.text);
     if (!found) continue;
-    const standing = standingOf(signature.place, line, found.index);
+    const standing = standingOf(signature, line, found.index);
     if (standing !== 'quoted') return { signature, standing };
   }
   return undefined;

@@ -42,7 +42,7 @@ export const killedByMemory: readonly Signature[] = [
   proven(
     'kubernetes-oom',
     'cgroup',
-    /\bOOMKilled\b(?!["']?\s*[:=]\s*["']?false)|The node was low on resource: memory/,
+    /(?:[Rr]eason["']?\s*[:=]\s*["']?|^\s*|\s\d+\/\d+\s+)OOMKilled\b(?!["']?\s*[:=])|The node was low on resource: memory/,
     ['OOMKilled', 'low on resource: memory'],
   ),
   proven(

@@ -91,7 +91,7 @@ export const echoes: readonly Signature[] = [
     resource: 'unknown',
     place: 'line',
     pattern:
-      /^(?:[\w.]+\.)?(?:ChildFailedError|ProcessRaisedException|ProcessExitedException|CalledProcessError|SignalException|DistBackendError|DistNetworkError|SystemExit|BrokenPipeError|ConnectionResetError|EOFError: *$|WorkerCrashedError|ActorDiedError|RayActorError)\b|Connection closed by (?:remote )?peer|Some NCCL operations have failed or timed out|^terminate called without an active exception|ncclRemoteError|unhandled (?:cuda|system) error/,
+      /^(?:[\w.]+\.)?(?:ChildFailedError|ProcessRaisedException|ProcessExitedException|CalledProcessError|SignalException|DistBackendError|DistNetworkError|SystemExit|BrokenPipeError|ConnectionResetError|EOFError: *$|WorkerCrashedError|ActorDiedError|RayActorError|RayTaskError)\b|Connection closed by (?:remote )?peer|Some NCCL operations have failed or timed out|^terminate called without an active exception|ncclRemoteError|unhandled (?:cuda|system) error/,
     hints: [
       'ChildFailedError',
       'ProcessRaisedException',
@@ -107,6 +107,7 @@ export const echoes: readonly Signature[] = [
       'WorkerCrashedError',
       'ActorDiedError',
       'RayActorError',
+      'RayTaskError',
       'Connection closed by',
       'NCCL operations',
       'terminate called without',

@@ -35,7 +35,7 @@ export interface Signature {
 export type Standing = 'sure' | 'weak' | 'quoted';
 
 const EXCEPTION_HEAD =
-  /^(?:(?:[A-Za-z_]\w*\.)*\w*(?:Error|Exception|Interrupt|Exit|OutOfResources|Failure|Exited)(?:\([\w., ]*\))?(?::|$)|\s*what\(\):\s|terminate called after throwing)/;
+  /^(?:(?:[A-Za-z_]\w*\.)*\w*(?:Error|Exception|Interrupt|Exit|OutOfResources|Failure|Exited)(?:\([\w., ]*\))?(?::|$)|(?:[a-z_]\w*\.)+[A-Z]\w*(?::|$)|\s*what\(\):\s|terminate called after throwing)/;
 const BARE_ERROR = /(?:error|exception|failed|failure|fatal|oom)\b[^"'`]{0,80}[:\]-]\s*$/i;
 const QUOTING_START = /^\s*(?:["'`>|{]|[-*#]\s|\/\/)/;
 
@@ -48,16 +48,16 @@ const oddQuotes = (text: string): boolean => (text.match(/"/g)?.length ?? 0) % 2
  * A word alone proves nothing: the same words stand in help texts, data sets and tables of samples. An exception's message
  * begins right after its class; any other place is doubtful or a quotation.
  */
-export function standingOf(place: Signature['place'], line: CleanLine, index: number): Standing {
+export function standingOf({ place, role }: Signature, line: CleanLine, index: number): Standing {
   const before = line.text.slice(0, index);
   if (line.boxed || QUOTING_START.test(line.text) || oddQuotes(before)) return 'quoted';
-  if (place === 'line') return line.indented ? 'weak' : 'sure';
+  if (place === 'line') return line.indented && role === 'cause' ? 'weak' : 'sure';
   const trimmed = line.text.trimStart();
   const head = exceptionHead(trimmed);
   const lead = line.text.length - trimmed.length;
   if (head !== undefined && index <= lead + head.length + 120) {
     const between = index <= lead + head.length ? '' : line.text.slice(lead + head.length, index);
-    if (/["`]|(?:^|\s)'/.test(between)) return 'quoted';
+    if (!head.startsWith('terminate') && /["`]|(?:^|\s)'/.test(between)) return 'quoted';
     return line.indented && !/^what\(\)/.test(trimmed) ? 'weak' : line.level === 'warning' ? 'weak' : 'sure';
   }
   return before.trim() === '' || BARE_ERROR.test(before) ? 'weak' : 'quoted';
