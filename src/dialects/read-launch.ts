@@ -124,7 +124,8 @@ function foldReading(argv: readonly string[], { layers, end }: Walked): LaunchRe
     allocator ? { allocatorConf: allocator } : {},
   );
   const stack = stackOf(layers);
-  const program = layers.find((layer) => layer.dialect.kind !== 'wrapper');
+  // Behind a wrapper that did not look through, that wrapper is what is started.
+  const program = notLookedThrough(layers) ? layers.at(-1) : layers.find((layer) => layer.dialect.kind !== 'wrapper');
   const view: StackView = { argv, layers, spec };
   const { environment } = end;
   const internals: LaunchInternals = {
