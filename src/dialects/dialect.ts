@@ -20,6 +20,8 @@ export interface Dialect<Detail = unknown> {
   read(claim: Claim, position: Position, context: ReadContext): Result<Reading<Detail>>;
   /** What must change in the launch so that `setting` becomes `to`. Edits on one place by several settings must agree. */
   write?(layer: Layer<Detail>, setting: SettingName, to: unknown, stack: StackView): Written | undefined;
+  /** Edits here when another layer is told `setting` (a number that stands in both places). */
+  follow?(layer: Layer<Detail>, setting: SettingName, to: unknown): readonly SourceEdit[];
 }
 
 /** Where reading stands: everything left of `index` is claimed. */

@@ -1,6 +1,7 @@
 import { accelerate } from './accelerate/index.ts';
 import { accelerateConfig } from './accelerate-config/index.ts';
 import { alignmentHandbook } from './alignment-handbook/index.ts';
+import { deepspeedConfig } from './deepspeed-config/index.ts';
 import type { Dialect } from './dialect.ts';
 import { hfTrainer } from './hf-trainer/index.ts';
 import { python } from './python/index.ts';
@@ -25,6 +26,7 @@ export const REGISTRY: readonly Dialect[] = [
   hfTrainer,
   // engines
   accelerateConfig,
+  deepspeedConfig,
   // any other program, when nobody else knows it
   program,
 ];

@@ -1,7 +1,7 @@
 import { type SettingName, settingKey } from '../spec/index.ts';
 import { applyEdits } from './apply-edits.ts';
 import type { LaunchInternals, LaunchReading } from './contract.ts';
-import type { SourceEdit, StackView, Written } from './dialect.ts';
+import type { Layer, SourceEdit, StackView, Written } from './dialect.ts';
 import { ALLOCATOR_NAMES, mergeAllocatorConf } from './environment.ts';
 import { cannot, wrote } from './hf-argparser/written.ts';
 
@@ -14,6 +14,7 @@ export function editSetting(view: StackView, environment: Environment, setting: 
   const layers = [...view.layers].reverse().sort((a, b) => rank[a.dialect.kind] - rank[b.dialect.kind]);
   for (const layer of layers) {
     const written = layer.dialect.write?.(layer, setting, to, view);
+    if (written?.ok) return wrote(...written.edits, ...followers(view, layer, setting, to));
     if (written) return written;
   }
   const trainer = view.layers.find((layer) => layer.dialect.kind === 'trainer');
@@ -21,6 +22,9 @@ export function editSetting(view: StackView, environment: Environment, setting: 
     `${trainer ? trainer.dialect.title : 'a trainer that is not known here'} cannot be told ${settingKey(setting)}`,
   );
 }
+
+const followers = (view: StackView, writer: Layer, setting: SettingName, to: unknown): readonly SourceEdit[] =>
+  view.layers.flatMap((layer) => (layer === writer ? [] : (layer.dialect.follow?.(layer, setting, to) ?? [])));
 
 /** `writable` of a reading: the very edits that `writeLaunch` would make, tried on the texts and thrown away. */
 export function writableIn(internals: LaunchInternals): LaunchReading['writable'] {

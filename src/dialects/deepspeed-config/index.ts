@@ -1,0 +1,19 @@
+import { ok } from '../../core/index.ts';
+import type { Dialect } from '../dialect.ts';
+import { type DeepSpeedDetail, readDeepSpeedConfig } from './read.ts';
+import { followDeepSpeed, writeDeepSpeed } from './write.ts';
+
+/** The JSON that a trainer's `--deepspeed` or accelerate's `deepspeed_config_file` names. */
+export const deepspeedConfig: Dialect<DeepSpeedDetail> = {
+  id: 'deepspeed-config',
+  kind: 'engine',
+  title: 'DeepSpeed config',
+  docs: 'https://www.deepspeed.ai/docs/config-json/',
+  detect: ({ engine, index }) => (engine?.dialect === 'deepspeed-config' ? { from: index, to: index } : undefined),
+  read(_, { engine, above }) {
+    const reading = readDeepSpeedConfig(engine!.file!, above);
+    return reading.ok ? ok(reading.value) : reading;
+  },
+  write: writeDeepSpeed,
+  follow: followDeepSpeed,
+};
