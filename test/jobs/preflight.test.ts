@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { MiB } from '../../src/core/index.ts';
 import { check, estimatePlans, type PreflightRequest } from '../../src/jobs/index.ts';
 import { decide } from '../../src/jobs/run.ts';
 import { type FakeWorld, fakePorts } from '../support/fake-ports.ts';
@@ -116,28 +117,21 @@ it('starts, rewrites or stops by the mode', async () => {
   expect(await Promise.all([start('1GiB', 'rewrite'), start('1GiB', 'warn')])).toEqual(['refused', 'as it came']);
 });
 
-/** No fused loss, which would save enough without an 8-bit optimizer. */
-const NEAR = { allow: ['exact', 'near'] as const };
-
 it('asks the trainer’s Python for bitsandbytes only when the plan rests on it and the run starts here', async () => {
-  const lora = [
-    'python3.9',
-    'train.py',
-    '--model_name_or_path',
-    'base',
-    '--per_device_train_batch_size',
-    '1',
-    '--block_size',
-    '4096',
-  ];
-  const ports = fakePorts({
-    ...world(),
-    programs: (_, args) => ({ exitCode: args.at(-1) === 'import bitsandbytes' ? 1 : 0 }),
-  });
-  await check(ports, request({ target: { kind: 'command', argv: lora }, gpu: '3200MiB', policy: NEAR, starts: true }));
-  await check(ports, request({ target: { kind: 'command', argv: lora }, gpu: '100GiB', starts: true }));
-  await check(ports, request({ target: { kind: 'command', argv: lora }, gpu: '3200MiB', policy: NEAR, starts: false }));
+  const argv = ['python3.9', ...COMMAND.slice(1)];
+  const ports = fakePorts({ ...world(), programs: () => ({ exitCode: 1 }) });
+  const near = (gpu: string, starts: boolean) =>
+    check(ports, request({ target: { kind: 'command', argv }, gpu, starts, policy: { allow: ['near'] } }));
+  const roomy = await near('200GiB', true);
+  if (roomy.kind !== 'checked') throw new Error(roomy.kind);
+  // A little less than the run needs: the 8-bit optimizer alone makes up for it.
+  const tight = `${Math.round((roomy.report.estimate!.vram.devicePeakBytes / 0.95 - 100 * MiB) / MiB)}MiB`;
+  const assumed = await near(tight, false);
+  expect(ports.calls).toEqual([]);
+  expect(assumed).toMatchObject({ report: { plan: { verdict: 'rewrite', changes: [{ lever: 'optimizer-8bit' }] } } });
+  const asked = await near(tight, true);
   expect(ports.calls.filter((call) => call.includes('bitsandbytes'))).toEqual(['python3.9 -c import bitsandbytes']);
+  expect(asked).toMatchObject({ report: { plan: { verdict: 'refuse' } } });
 });
 
 it('estimates each line of a plans file by itself: a bad one spoils no other', async () => {

@@ -178,11 +178,11 @@ describe('levers', () => {
     ]);
   });
 
-  it('a package that was not asked for yet counts as there', () => {
+  it('a package nobody could ask for: bitsandbytes counts as there, what few have does not', () => {
     const packages = { bitsandbytes: 'unknown', flashAttn: 'unknown', liger: 'unknown' } as const;
     expect(options('qlora', { method: 'lora', lora: toyLora }, { packages })).toHaveLength(1);
-    expect(options('flash-attention', {}, { packages })).toHaveLength(1);
-    expect(options('fused-loss', {}, { packages })).toHaveLength(1);
+    expect(options('flash-attention', {}, { packages })).toBe('whether flash_attn imports is not known');
+    expect(options('fused-loss', {}, { packages })).toBe('whether liger_kernel imports is not known');
   });
 
   it('eval-batch: only where evaluation runs', () => {

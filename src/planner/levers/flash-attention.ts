@@ -10,7 +10,7 @@ export const flashAttention: Lever = {
   title: 'flash attention',
   needs: [
     { kind: 'platform', name: 'linux' },
-    { kind: 'package', name: 'flashAttn', whenUnknown: 'present' },
+    { kind: 'package', name: 'flashAttn', whenUnknown: 'missing' },
   ],
   survivesCheckpoint: true,
   moves: ['forward', 'backward', 'eval'],

@@ -8,7 +8,7 @@ export const fusedLoss: Lever = {
   title: 'cross-entropy fused with the head',
   needs: [
     { kind: 'platform', name: 'linux' },
-    { kind: 'package', name: 'liger', whenUnknown: 'present' },
+    { kind: 'package', name: 'liger', whenUnknown: 'missing' },
   ],
   survivesCheckpoint: true,
   moves: ['forward', 'backward', 'eval'],
