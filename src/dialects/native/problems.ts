@@ -35,25 +35,24 @@ function describe(issue: z.core.$ZodIssue, value: unknown, locate: Locate): Diag
   return [error('bad-value', `${name} is ${show(given)}, expected ${expected}`, { ...at(keyPath), help })];
 }
 
+/** The schema's own words where it has some (`expected …`), else zod's kinds in ours. */
 function expectation(issue: z.core.$ZodIssue): string {
+  if (issue.message.startsWith('expected ')) return issue.message.slice('expected '.length);
   switch (issue.code) {
     case 'invalid_value':
       return issue.values.length > 12 ? 'a known name' : `one of ${issue.values.map(String).join(', ')}`;
     case 'too_small':
-      return issue.origin === 'string'
-        ? 'a word'
-        : `${issue.origin === 'int' ? 'a whole number' : 'a number'} from ${issue.minimum}`;
+      return issue.origin === 'string' ? 'a word' : `a number from ${issue.minimum}`;
     case 'too_big':
       return `a number up to ${issue.maximum}`;
     case 'invalid_type':
       return TYPES[issue.expected] ?? issue.expected;
     default:
-      return issue.message.replace(/^expected /, '');
+      return 'something else';
   }
 }
 
 const TYPES: Readonly<Record<string, string>> = {
-  int: 'a whole number',
   number: 'a number',
   string: 'a word',
   boolean: 'true or false',
@@ -71,7 +70,7 @@ function show(value: unknown): string {
 
 /** Keys that stand at a place of the schema, through defaults, options and preprocessing. */
 function knownKeys(keyPath: readonly string[]): readonly string[] {
-  let schema: unknown = nativeSchema;
+  let schema: unknown = nativeSchema();
   for (const key of keyPath) schema = shapeOf(schema)?.[key];
   return Object.keys(shapeOf(schema) ?? {}).filter((key) => key !== 'id');
 }

@@ -77,7 +77,7 @@ function parseFile(yaml: YamlFile, path: string): Result<NativeValues> {
         ]
       : [],
   );
-  const parsed = nativeSchema.safeParse(value);
+  const parsed = nativeSchema().safeParse(value);
   const problems = [...hazards, ...(parsed.success ? [] : nativeProblems(parsed.error.issues, value, locate))];
   return problems.length > 0 || !parsed.success ? fail(...problems) : ok(parsed.data);
 }
@@ -198,7 +198,7 @@ export function parseNativePlan(value: unknown): Result<{
   readonly modelNameOrPath?: string;
   readonly modelConfig?: TrainingValues['modelConfig'];
 }> {
-  const parsed = nativeSchema.safeParse(value);
+  const parsed = nativeSchema().safeParse(value);
   if (!parsed.success) return fail(...nativeProblems(parsed.error.issues, value, () => undefined));
   const values = parsed.data;
   if (values.id === undefined) {
