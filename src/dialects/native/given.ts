@@ -31,7 +31,7 @@ export function parseGivenSettings(assignments: readonly string[]): Result<Train
     if (!yaml.ok) problems.push(...yaml.error);
     else given[key!] = yaml.value.get(key!)?.value;
   }
-  const parsed = nativeSchema.safeParse(given);
+  const parsed = nativeSchema().safeParse(given);
   if (!parsed.success)
     problems.push(...nativeProblems(parsed.error.issues, given, (path) => `--set ${path.join('.')}`));
   const stranger = Object.keys(given).find((key) => NOT_SETTINGS.includes(key));
@@ -64,7 +64,7 @@ export function readPolicyFile(
   const value = Object.fromEntries(
     yaml.value.entries.filter((entry) => entry.keyPath.length === 1).map((entry) => [entry.keyPath[0]!, entry.value]),
   );
-  const parsed = nativeSchema.safeParse({ policy: value });
+  const parsed = nativeSchema().safeParse({ policy: value });
   if (!parsed.success) {
     return fail(
       ...nativeProblems(parsed.error.issues, { policy: value }, (keys) => {
