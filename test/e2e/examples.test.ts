@@ -2,16 +2,23 @@ import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ensurePythonEnv } from '../../scripts/python-env.mjs';
-import { ensureBuilt, makeSandbox, ROOT, type Sandbox } from '../support/snug-cli.ts';
+import {
+  ensureBuilt,
+  makeSandbox,
+  ROOT,
+  type Sandbox,
+  SETUP_TIMEOUT_MS,
+  TRAINER_TIMEOUT_MS,
+} from '../support/snug-cli.ts';
 import { addTinyModel } from '../support/tiny-model.ts';
 
-describe('examples', () => {
+describe('examples', { timeout: TRAINER_TIMEOUT_MS }, () => {
   let python: string;
   let sandbox: Sandbox;
   beforeAll(async () => {
     python = await ensurePythonEnv();
     await ensureBuilt();
-  });
+  }, SETUP_TIMEOUT_MS);
   beforeEach(() => {
     sandbox = makeSandbox({ python });
   });

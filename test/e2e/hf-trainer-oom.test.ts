@@ -3,7 +3,14 @@ import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ensurePythonEnv } from '../../scripts/python-env.mjs';
 import { isRunning, readRecordedPids } from '../support/processes.ts';
-import { ensureBuilt, makeSandbox, ROOT, type Sandbox } from '../support/snug-cli.ts';
+import {
+  ensureBuilt,
+  makeSandbox,
+  ROOT,
+  type Sandbox,
+  SETUP_TIMEOUT_MS,
+  TRAINER_TIMEOUT_MS,
+} from '../support/snug-cli.ts';
 import { addTinyModel } from '../support/tiny-model.ts';
 
 const SCRIPT = join(ROOT, 'test', 'fixtures', 'e2e', 'hf_train.py');
@@ -24,18 +31,18 @@ const saidIn = (log: string): Said => {
 /** Steps that a log entry was printed for, by its loss line (`logging_steps 1`). */
 const stepsIn = (log: string): number => log.split("{'loss':").length - 1;
 
-describe('a transformers Trainer that runs out of device memory at step 5', () => {
+describe('a transformers Trainer that runs out of device memory at step 5', { timeout: TRAINER_TIMEOUT_MS }, () => {
   let python: string;
   let sandbox: Sandbox;
 
   beforeAll(async () => {
     python = await ensurePythonEnv();
     await ensureBuilt();
-  });
+  }, SETUP_TIMEOUT_MS);
   beforeEach(async () => {
     sandbox = makeSandbox({ python });
     await addTinyModel(sandbox, python);
-  });
+  }, SETUP_TIMEOUT_MS);
   afterEach(() => sandbox.remove());
 
   const flags = (microBatch: number): string[] => [

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ensureBuilt, makeSandbox, type Sandbox } from '../support/snug-cli.ts';
+import { ensureBuilt, makeSandbox, type Sandbox, SETUP_TIMEOUT_MS, TRAINER_TIMEOUT_MS } from '../support/snug-cli.ts';
 
 const NATIVE = `command: python3 -c "print('started')" {per_device_train_batch_size}
 model_config: { model_type: llama, hidden_size: 64, intermediate_size: 176, num_hidden_layers: 2, num_attention_heads: 4, vocab_size: 500 }
@@ -55,9 +55,9 @@ const MISTAKES: readonly Mistake[] = [
   { what: 'nothing to run', args: ['run'], exitCode: 2, says: /^error/m },
 ];
 
-describe('mistakes on the way to a run', () => {
+describe('mistakes on the way to a run', { timeout: TRAINER_TIMEOUT_MS }, () => {
   let sandbox: Sandbox;
-  beforeAll(ensureBuilt);
+  beforeAll(ensureBuilt, SETUP_TIMEOUT_MS);
   beforeEach(() => {
     sandbox = makeSandbox();
   });

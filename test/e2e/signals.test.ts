@@ -1,13 +1,20 @@
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ensureBuilt, makeSandbox, ROOT, type Sandbox } from '../support/snug-cli.ts';
+import {
+  ensureBuilt,
+  makeSandbox,
+  ROOT,
+  type Sandbox,
+  SETUP_TIMEOUT_MS,
+  TRAINER_TIMEOUT_MS,
+} from '../support/snug-cli.ts';
 
 const POCKET = join(ROOT, 'examples', 'pocket', 'train.py');
 const PATIENT = join(ROOT, 'test', 'fixtures', 'e2e', 'patient.py');
 
-describe.skipIf(process.platform === 'win32')('signals to snug', () => {
+describe.skipIf(process.platform === 'win32')('signals to snug', { timeout: TRAINER_TIMEOUT_MS }, () => {
   let sandbox: Sandbox;
-  beforeAll(ensureBuilt);
+  beforeAll(ensureBuilt, SETUP_TIMEOUT_MS);
   beforeEach(() => {
     sandbox = makeSandbox();
   });

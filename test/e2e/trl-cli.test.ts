@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ensurePythonEnv } from '../../scripts/python-env.mjs';
-import { ensureBuilt, makeSandbox, type Sandbox } from '../support/snug-cli.ts';
+import { ensureBuilt, makeSandbox, type Sandbox, SETUP_TIMEOUT_MS, TRAINER_TIMEOUT_MS } from '../support/snug-cli.ts';
 import { addTinyModel } from '../support/tiny-model.ts';
 
 const CONFIG = `# one card, a small model; rows are cut at max_length
@@ -34,7 +34,7 @@ interface CheckJson {
   };
 }
 
-describe('trl sft with a YAML that needs more than the card has', () => {
+describe('trl sft with a YAML that needs more than the card has', { timeout: TRAINER_TIMEOUT_MS }, () => {
   let python: string;
   let sandbox: Sandbox;
   const launch = ['--', 'trl', 'sft', '--config', 'sft.yaml'];
@@ -61,7 +61,7 @@ json.dump({name: getattr(args, name) for name in names}, sys.stdout)`;
     sandbox = makeSandbox({ python });
     await addTinyModel(sandbox, python);
     sandbox.write('sft.yaml', CONFIG);
-  });
+  }, SETUP_TIMEOUT_MS);
   afterAll(() => sandbox?.remove());
 
   it('trains with a smaller micro batch, the same global batch, and the user’s file untouched', async () => {

@@ -1,12 +1,19 @@
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ensureBuilt, makeSandbox, ROOT, type Sandbox } from '../support/snug-cli.ts';
+import {
+  ensureBuilt,
+  makeSandbox,
+  ROOT,
+  type Sandbox,
+  SETUP_TIMEOUT_MS,
+  TRAINER_TIMEOUT_MS,
+} from '../support/snug-cli.ts';
 
 const POCKET = join(ROOT, 'examples', 'pocket', 'train.py');
 
-describe('a model nobody here has heard of', () => {
+describe('a model nobody here has heard of', { timeout: TRAINER_TIMEOUT_MS }, () => {
   let sandbox: Sandbox;
-  beforeAll(ensureBuilt);
+  beforeAll(ensureBuilt, SETUP_TIMEOUT_MS);
   beforeEach(() => {
     sandbox = makeSandbox();
   });

@@ -1,9 +1,20 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { withLock } from '../../scripts/lock.mjs';
+import { hashOf } from '../../scripts/python-env.mjs';
 import { processesWithVariable, type SeenProcess } from './processes.ts';
 import { type RunRecord, readOnlyRun } from './run-record.ts';
 import { type Ended, type Running, startProcess } from './running.ts';
@@ -115,11 +126,26 @@ export function makeSandbox({ gpus, python }: SandboxOptions = {}): Sandbox {
   };
 }
 
-/** Builds dist/ when it is missing; one test file at a time. */
+/** For a test that starts a trainer: PyTorch alone takes ten seconds to load on a busy machine. */
+export const TRAINER_TIMEOUT_MS = 240_000;
+/** For a hook that may have to make the Python environment. */
+export const SETUP_TIMEOUT_MS = 1_200_000;
+
+const modified = (path: string): number => (existsSync(path) ? statSync(path).mtimeMs : 0);
+
+/** Whether dist/ is there and no source is newer: a test of an old build proves nothing. */
+function isBuilt(): boolean {
+  const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' }).map((name) =>
+    join(ROOT, 'src', name),
+  );
+  const newest = Math.max(...[...sources, join(ROOT, 'package.json'), join(ROOT, 'vite.config.ts')].map(modified));
+  return modified(join(ROOT, 'dist', 'snug.js')) >= newest;
+}
+
+/** Brings dist/ up to date; one test file at a time. */
 export async function ensureBuilt(): Promise<void> {
-  if (existsSync(join(ROOT, 'dist', 'snug.js'))) return;
-  await withLock(join(tmpdir(), 'snug-test-build.lock'), async () => {
-    if (existsSync(join(ROOT, 'dist', 'snug.js'))) return;
+  await withLock(join(tmpdir(), `snug-test-build-${hashOf(ROOT).slice(0, 12)}.lock`), async () => {
+    if (isBuilt()) return;
     const built = await startProcess(['npm', 'run', 'build'], ROOT, process.env as Record<string, string>).ended;
     if (built.exitCode !== 0) throw new Error(`npm run build failed:\n${built.stdout}\n${built.stderr}`);
   });
