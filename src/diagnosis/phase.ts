@@ -52,7 +52,7 @@ const INSIDE: readonly Clue[] = [
   },
   {
     phase: 'backward',
-    func: /backward/,
+    func: /(?<!for_)backward/,
     code: /\.backward\(|\bbackward\(|torch\.autograd\.grad\(/,
   },
   {
