@@ -12,9 +12,32 @@ export interface ContextBytes {
   readonly highBytes: number;
 }
 
-/** Device memory of one process that PyTorch's allocator does not count: CUDA context, kernels, cuBLAS. */
-export function contextBytes(device: DeviceFacts): ContextBytes {
+/**
+ * Device memory of one process outside PyTorch's allocator, MiB: CUDA context with lazily loaded kernels, cuBLAS handles
+ * and workspaces (8 MiB, 32 MiB from Hopper on, `CUBLAS_WORKSPACE_CONFIG`). Typical figures of nvidia-smi minus reserved:
+ * 350–550 before Hopper, 500–800 from it on (CUDA 12 and 13).
+ */
+const BY_GENERATION: readonly (readonly [major: number, bytes: number, low: number, high: number])[] = [
+  [12, 620, 450, 950],
+  [10, 620, 450, 950],
+  [9, 580, 430, 900],
+  [8, 480, 330, 750],
+  [7, 420, 280, 650],
+  [0, 380, 250, 600],
+];
+const UNKNOWN = [500, 250, 950] as const;
+
+/** NCCL's channels and buffers of one communicator, MiB. */
+const NCCL = [300, 150, 900] as const;
+
+export function contextBytes(device: DeviceFacts, ranks: number): ContextBytes {
   const major = device.computeCapability?.major;
-  const [bytes, low, high] = major === undefined ? [500, 300, 900] : major >= 9 ? [600, 450, 900] : [450, 300, 700];
-  return { bytes: bytes * MiB, lowBytes: low * MiB, highBytes: high * MiB };
+  const known = major === undefined ? undefined : BY_GENERATION.find(([from]) => major >= from);
+  const [bytes, low, high] = known ? [known[1], known[2], known[3]] : UNKNOWN;
+  const nccl = ranks > 1 ? NCCL : ([0, 0, 0] as const);
+  return {
+    bytes: (bytes + nccl[0]) * MiB,
+    lowBytes: (low + nccl[1]) * MiB,
+    highBytes: (high + nccl[2]) * MiB,
+  };
 }

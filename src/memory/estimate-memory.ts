@@ -1,13 +1,16 @@
-import { error, fail, ok, type Result } from '../core/index.ts';
+import { fail, ok, type Result } from '../core/index.ts';
 import type { ModelFacts } from '../model/index.ts';
 import type { PlanValues } from '../spec/index.ts';
+import { checkPlan, checkTargets } from './check-plan.ts';
 import type { DeviceFacts } from './device.ts';
-import { contextBytes } from './device.ts';
-import { type MemoryEstimate, TERM_NAMES, type TermName } from './estimate.ts';
-import { findOptimizer } from './optimizers/index.ts';
-import { planParameters } from './parameters.ts';
-import { reservedFrom } from './reserved.ts';
-import { walkStep } from './walk/step.ts';
+import { devicePeak } from './device-peak.ts';
+import type { MemoryEstimate } from './estimate.ts';
+import { hostRam } from './host-ram.ts';
+import { objectiveShape } from './objective.ts';
+import { dtypeCode, Parameter, planParameters } from './parameters.ts';
+import { offloadedBytes, residentsOf } from './residents.ts';
+import { type Sharding, shardingOf } from './sharding.ts';
+import { type StepInput, walkStep } from './walk/step.ts';
 
 /**
  * Peak device and host memory of one run. What cannot be estimated is an error with a code; nothing is guessed.
@@ -18,40 +21,67 @@ export function estimateMemory(
   facts: ModelFacts,
   device: DeviceFacts = {},
 ): Result<MemoryEstimate> {
-  const family = findOptimizer(values.optim);
-  if (!family) return fail(error('unsupported-optimizer', `optimizer ${values.optim} cannot be estimated`));
-  const plan = planParameters(facts.description, values);
-  const optimizer = family.cost(plan.groups.filter((group) => group.parameter.trainable));
-  const step = walkStep({
-    description: facts.description,
-    values,
+  const objective = objectiveShape(values);
+  const problems = checkPlan(values, facts);
+  if ('code' in objective) problems.push(objective);
+  if (problems.length > 0 || 'code' in objective) return fail(...problems);
+
+  const sharding = shardingOf(values);
+  const computed = sharding.computeDtype === values.dtype ? values : { ...values, dtype: sharding.computeDtype };
+  const { description } = facts;
+  const plan = planParameters(description, computed);
+  const unmatched = checkTargets(values, plan, facts);
+  if (unmatched.length > 0) return fail(...unmatched);
+
+  const pooled = objective.loss === 'pooled';
+  const scoringHead = pooled ? new Parameter(1, description.hiddenSize, dtypeCode(values.dtype), true) : undefined;
+  const residents = residentsOf(values, plan, sharding, objective.reference && values.method === 'full');
+  const input: StepInput = {
+    description,
+    values: activationOffload(computed),
     plan,
-    optimizer,
-    batch: values.perDeviceTrainBatchSize,
-    tokens: values.maxLength,
-  });
-  const { phase: peakPhase, peak } = step.timeline.highest();
-  const reserved = reservedFrom(peak.bytes);
-  const context = contextBytes(device);
-  const terms = Object.fromEntries(TERM_NAMES.map((name, index) => [name, Math.round(peak.owners[index]!)])) as Record<
-    TermName,
-    number
-  >;
-  terms.fragmentation = reserved - peak.bytes;
-  terms.cudaContext = context.bytes;
-  const devicePeakBytes = reserved + context.bytes;
+    residents,
+    objective,
+    scoringHead,
+  };
+  const step = walkStep(input);
+  const { phase, peak } = step.timeline.highest();
+  const headParameters = pooled ? facts.hiddenSize - untiedHead(facts) : 0;
   return ok({
-    params: { total: facts.parameters, trainable: plan.trainable },
-    vram: {
-      allocatedPeakBytes: peak.bytes,
-      reservedPeakBytes: reserved,
-      devicePeakBytes,
-      lowBytes: peak.bytes + context.lowBytes,
-      highBytes: Math.round(devicePeakBytes * 1.05) + context.highBytes - context.bytes,
-      peakPhase,
-      terms,
+    params: {
+      total: facts.parameters + headParameters,
+      trainable: plan.trainable + (pooled ? facts.hiddenSize - (values.method === 'full' ? untiedHead(facts) : 0) : 0),
     },
-    ram: { peakBytes: 0, terms: {} },
-    assumptions: [...facts.assumptions],
+    vram: { ...devicePeak(values, facts, device, peak, sharding.ranks, objective.rowsPerRow), peakPhase: phase },
+    ram: hostRam({
+      values,
+      modelBytes: facts.parameters * (values.dtype === 'fp32' ? 4 : 2),
+      savedBytes: plan.trainable * (values.dtype === 'fp32' || values.method !== 'full' ? 4 : 2),
+      offloadedBytes: offloadedBytes(values, plan, residents, sharding),
+      offloadedActivationBytes: values.gradientCheckpointing.offload
+        ? values.perDeviceTrainBatchSize * values.maxLength * facts.hiddenSize * 2 * facts.numHiddenLayers
+        : 0,
+    }),
+    assumptions: [...facts.assumptions, ...assumptionsOf(values, sharding)],
   });
+}
+
+const untiedHead = (facts: ModelFacts): number =>
+  facts.description.head.tied ? 0 : facts.hiddenSize * facts.vocabSize;
+
+/** `offload: activations` is checkpointing whose boundaries live on the host. */
+function activationOffload(values: PlanValues): PlanValues {
+  if (!values.distributed.offload.includes('activations') || !values.gradientCheckpointing.enabled) return values;
+  return { ...values, gradientCheckpointing: { ...values.gradientCheckpointing, offload: true } };
+}
+
+function assumptionsOf(values: PlanValues, sharding: Sharding): string[] {
+  const list = ['every row is max_length tokens long'];
+  if (values.attnImplementation === 'sdpa') list.push('attention gets a mask, as for padded or packed rows');
+  if (values.objective !== 'sft' && values.objective !== 'clm') {
+    list.push(`the ${values.objective} loss is estimated to a first accuracy`);
+  }
+  if (values.quantization?.bits === 8) list.push('8-bit layers are taken like 4-bit ones, without outliers');
+  if (sharding.engine !== 'none') list.push('communication buffers have the default sizes of their engine');
+  return list;
 }

@@ -98,6 +98,10 @@ export interface ParameterPlan {
   /** All tensors with how often each occurs. */
   readonly groups: readonly ParameterGroup[];
   readonly quantisedBytes: number;
+  /** Elements of the largest quantised weight. */
+  readonly largestQuantised: number;
+  /** Embedding, last norm and head, bytes. */
+  readonly rootBytes: number;
   /** Resident bytes of one layer of each kind (frozen, quantised and trainable). */
   readonly kindBytes: readonly number[];
   readonly residentBytes: number;
@@ -115,6 +119,7 @@ export function planParameters(description: ModelDescription, values: PlanValues
   const states = new Map<Op, OpState>();
   const groups: ParameterGroup[] = [];
   let quantisedBytes = 0;
+  let largestQuantised = 0;
   let matchedTargets = 0;
 
   const make = (rows: number, columns: number, dtype: Dtype, trainable: boolean, count: number): Parameter => {
@@ -148,7 +153,10 @@ export function planParameters(description: ModelDescription, values: PlanValues
 
   const linearState = (op: LinearOp, path: string, count: number): LinearState => {
     const quantised = quantization ? quantise(op.inFeatures * op.outFeatures, quantization) : undefined;
-    if (quantised) quantisedBytes += quantised.bytes * count;
+    if (quantised) {
+      quantisedBytes += quantised.bytes * count;
+      largestQuantised = Math.max(largestQuantised, quantised.elements);
+    }
     const weight = quantised ? undefined : make(op.outFeatures, op.inFeatures, base, !peft, count);
     const bias = op.bias ? make(1, op.outFeatures, rest, !peft, count) : undefined;
     const adapter = adapters.forLinear(op, joinPath(path, op.name), (rows, columns, dtype) =>
@@ -231,13 +239,16 @@ export function planParameters(description: ModelDescription, values: PlanValues
   if (headOp.tied && !savedHead && tiedWeight === embeddingState.weight && tiedWeight.tensor.node) {
     tiedWeight.tensor.node.leaf!.uses = 2;
   }
+  const residentBytes = bytesSoFar();
   return {
     states,
     head,
     groups,
     quantisedBytes,
+    largestQuantised,
+    rootBytes: residentBytes - description.layers.reduce((total, kind) => total + kindBytes[kind]!, 0),
     kindBytes,
-    residentBytes: bytesSoFar(),
+    residentBytes,
     trainable: groups.reduce(
       (total, group) => total + (group.parameter.trainable ? group.parameter.elements * group.count : 0),
       0,

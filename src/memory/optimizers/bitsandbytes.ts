@@ -18,11 +18,30 @@ const thirtyTwoBit = (names: readonly string[], states: number): OptimizerFamily
   cost: (groups) => ({ statesBytes: tensorsLike(groups, states, F32), temporaryBytes: 0, hostBytes: 0 }),
 });
 
+/** Tensors below this size are not paged (bitsandbytes `is_paged` in `get_state_buffer`). */
+const PAGED_FROM = 100_000;
+
+/** The same states in CUDA managed memory: not PyTorch's, on the host whenever the device is full. */
+const paged = (family: OptimizerFamily): OptimizerFamily => ({
+  names: family.names.map((name) => `paged_${name}`),
+  source: family.source,
+  cost: (groups) => ({
+    statesBytes: family.cost(groups.filter(({ parameter }) => parameter.elements < PAGED_FROM)).statesBytes,
+    temporaryBytes: 0,
+    hostBytes: family.cost(groups.filter(({ parameter }) => parameter.elements >= PAGED_FROM)).statesBytes,
+  }),
+});
+
 export const bitsandbytes: readonly OptimizerFamily[] = [
   eightBit(['adamw_8bit', 'adamw_bnb_8bit'], 2),
-  eightBit(['lion_8bit'], 1),
-  eightBit(['rmsprop_bnb_8bit'], 1),
+  eightBit(['lion_8bit', 'rmsprop_bnb_8bit'], 1),
   eightBit(['ademamix_8bit'], 3),
   thirtyTwoBit(['lion_32bit', 'rmsprop_bnb', 'rmsprop_bnb_32bit'], 1),
   thirtyTwoBit(['ademamix'], 3),
+  paged(thirtyTwoBit(['adamw_32bit', 'adamw'], 2)),
+  paged(eightBit(['adamw_8bit'], 2)),
+  paged(thirtyTwoBit(['lion_32bit'], 1)),
+  paged(eightBit(['lion_8bit'], 1)),
+  paged(thirtyTwoBit(['ademamix_32bit', 'ademamix'], 3)),
+  paged(eightBit(['ademamix_8bit'], 3)),
 ];

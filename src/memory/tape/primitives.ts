@@ -197,7 +197,7 @@ export function split(tape: Tape, x: Tensor, sizes: readonly number[], headMajor
     return sizes.map((size) => new Tensor(share(x.buffer), size, x.dtype, null));
   }
   const slots: (Buffer | null)[] = sizes.map(() => null);
-  const whole = tape.node(x.elements, x.dtype, (grad) => {
+  const whole: Node | null = tape.node(x.elements, x.dtype, (grad) => {
     const joined = tape.alloc(x.elements, x.dtype);
     joined.headMajor = headMajor;
     tape.give(parent, joined);
@@ -211,7 +211,7 @@ export function split(tape: Tape, x: Tensor, sizes: readonly number[], headMajor
   return sizes.map((size, index) => {
     const part = tape.node(size, x.dtype, (grad) => {
       slots[index] = share(grad);
-      if (whole.grad === null) whole.grad = tape.bytes(0);
+      if (whole && whole.grad === null) whole.grad = tape.bytes(0);
     });
     return new Tensor(share(x.buffer), size, x.dtype, part);
   });

@@ -81,6 +81,8 @@ export class Tape {
   owner = 0;
   /** Forward of a checkpointed block: nodes are recorded, what they would keep is only counted. */
   discarding = false;
+  /** torch.no_grad: no node is made. */
+  noGrad = false;
   /** Saves seen in the block that is being recorded. */
   saves = 0;
   /** Non-reentrant recomputation ends at this save; later allocations do not happen. */
@@ -151,7 +153,8 @@ export class Tape {
   }
 
   /** A node that will run in the backward pass; null when none of the inputs needs a gradient. */
-  node(elements: number, dtype: Dtype, backward: (grad: Buffer) => void): Node {
+  node(elements: number, dtype: Dtype, backward: (grad: Buffer) => void): Node | null {
+    if (this.noGrad) return null;
     const node = new Node(elements, dtype, backward);
     this.nodes.push(node);
     return node;
@@ -172,7 +175,8 @@ export class Tape {
   }
 
   /** Keeps a buffer for the backward pass of `node`; null: something without memory of its own (a parameter, a number). */
-  save(node: Node, buffer: Buffer | null): void {
+  save(node: Node | null, buffer: Buffer | null): void {
+    if (node === null) return;
     this.saves += 1;
     node.keeps = true;
     if (this.discarding || buffer === null) return;

@@ -32,14 +32,13 @@ export class Layers {
     private readonly ctx: Context,
     private readonly description: ModelDescription,
     private readonly checkpointing: GradientCheckpointing,
-    private readonly training: boolean,
   ) {}
 
   /** `index` counts layers from the first. */
   summary(index: number, input: Input): LayerSummary {
     const kind = this.description.layers[index]!;
     const { enabled, everyNLayers } = this.checkpointing;
-    const checkpointed = this.training && enabled && index % everyNLayers === 0;
+    const checkpointed = enabled && index % everyNLayers === 0;
     const key = `${kind}/${checkpointed}/${input.dtype}/${input.needsGrad}`;
     const found = this.known.find((entry) => entry.key === key);
     if (found) return found.summary;

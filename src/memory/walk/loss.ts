@@ -1,8 +1,8 @@
 import type { ModelDescription } from '../../model/index.ts';
 import type { LossImpl } from '../../spec/index.ts';
-import type { ParameterPlan } from '../parameters.ts';
+import type { Parameter, ParameterPlan } from '../parameters.ts';
 import type { Context } from '../rules/context.ts';
-import { linear } from '../rules/linear.ts';
+import { linear, plainLinear } from '../rules/linear.ts';
 import { softcap } from '../rules/run-ops.ts';
 import { add, cast, keepOutput, matmul, scale, slice } from '../tape/primitives.ts';
 import { F32, type Node, type Tape, Tensor } from '../tape/tape.ts';
@@ -14,16 +14,29 @@ export const CHUNK_ROWS = 256;
 export type LossRoot = Node;
 
 /** Head and loss on the last hidden states; takes over `hidden`. Returns the node that the backward pass starts from. */
+/** What the loss is computed on. */
+export interface LossOptions {
+  /** next token; log-probabilities of whole rows (DPO, KTO, ORPO); one score a row (reward, classification). */
+  readonly kind: 'tokens' | 'preference' | 'pooled';
+  readonly impl: LossImpl;
+  /** transformers before 4.50 shifts the logits, which copies them, and not the labels. */
+  readonly shiftsLogits: boolean;
+  /** The scoring layer of a pooled loss. */
+  readonly head: Parameter | undefined;
+}
+
 export function headAndLoss(
   ctx: Context,
   description: ModelDescription,
   plan: ParameterPlan,
   hidden: Tensor,
-  impl: LossImpl,
+  options: LossOptions,
 ): LossRoot | null {
-  switch (impl) {
+  if (options.kind === 'pooled') return pooledLoss(ctx, description, hidden, options.head);
+  if (options.kind === 'preference') return preferenceLoss(ctx, description, plan, hidden);
+  switch (options.impl) {
     case 'full':
-      return fullLoss(ctx, description, plan, hidden);
+      return fullLoss(ctx, description, plan, hidden, options.shiftsLogits);
     case 'chunked':
       return chunkedLoss(ctx, description, plan, hidden);
     case 'fused':
@@ -32,12 +45,22 @@ export function headAndLoss(
 }
 
 /** transformers' ForCausalLMLoss: logits of every token, an fp32 copy, its log-softmax. */
-function fullLoss(ctx: Context, description: ModelDescription, plan: ParameterPlan, hidden: Tensor): LossRoot | null {
+function fullLoss(
+  ctx: Context,
+  description: ModelDescription,
+  plan: ParameterPlan,
+  hidden: Tensor,
+  shifts: boolean,
+): LossRoot | null {
   const { tape } = ctx;
   const logits = logitsOf(ctx, description, plan, hidden);
   const wide = cast(tape, logits, F32);
-  const { root, kept } = crossEntropy(tape, wide);
+  const view = shifts ? slice(tape, wide, wide.elements, false) : tape.hold(wide);
+  const shifted = shifts ? copyOf(tape, view) : tape.hold(view);
+  const { root, kept } = crossEntropy(tape, shifted);
   tape.drop(kept);
+  tape.drop(shifted);
+  tape.drop(view);
   tape.drop(wide);
   tape.drop(logits);
   tape.drop(hidden);
@@ -62,6 +85,46 @@ export function logitsOf(ctx: Context, description: ModelDescription, plan: Para
     logits = capped;
   }
   return logits;
+}
+
+/** One score a row from the last token; the token head is not there. */
+function pooledLoss(
+  ctx: Context,
+  description: ModelDescription,
+  hidden: Tensor,
+  head: Parameter | undefined,
+): LossRoot | null {
+  const { tape } = ctx;
+  if (!head) throw new Error('a pooled loss needs a scoring layer');
+  const scores = plainLinear(ctx, { weight: head, bias: undefined }, hidden, {
+    inFeatures: description.hiddenSize,
+    outFeatures: head.rows,
+    form: 'linear',
+  });
+  tape.drop(hidden);
+  const target = scores.node;
+  const root = target ? tape.node(1, F32, () => tape.give(target, tape.alloc(scores.elements, scores.dtype))) : null;
+  tape.drop(scores);
+  return root;
+}
+
+/** Log-probabilities of every row (TRL selective_log_softmax): the logits of all rows and a log-softmax of each are kept. */
+function preferenceLoss(
+  ctx: Context,
+  description: ModelDescription,
+  plan: ParameterPlan,
+  hidden: Tensor,
+): LossRoot | null {
+  const { tape } = ctx;
+  const logits = logitsOf(ctx, description, plan, hidden);
+  const kept = keepOutput(tape, logits);
+  const target = kept.node;
+  const root = target ? tape.node(1, F32, () => tape.give(target, tape.alloc(kept.elements, kept.dtype))) : null;
+  tape.save(root, kept.buffer);
+  tape.drop(kept);
+  tape.drop(logits);
+  tape.drop(hidden);
+  return root;
 }
 
 /** log_softmax keeps its result; nll_loss makes a gradient of the same size. */
@@ -110,23 +173,22 @@ function chunkedLoss(
     tape.nodes = outer;
     bodies.push(body);
     if (part.node || plan.head.weight?.tensor.node) {
-      roots.push(
-        tape.node(1, F32, () => {
-          const previous = tape.nodes;
-          const { owner } = tape;
-          tape.nodes = [];
-          tape.saves = 0;
-          tape.stopAt = saves;
-          const again = body();
-          tape.stopAt = Number.POSITIVE_INFINITY;
-          const last = again.node;
-          tape.drop(again);
-          if (last) last.grad = tape.bytes(0);
-          tape.backward();
-          tape.nodes = previous;
-          tape.owner = owner;
-        }),
-      );
+      const root = tape.node(1, F32, () => {
+        const previous = tape.nodes;
+        const { owner } = tape;
+        tape.nodes = [];
+        tape.saves = 0;
+        tape.stopAt = saves;
+        const again = body();
+        tape.stopAt = Number.POSITIVE_INFINITY;
+        const last = again.node;
+        tape.drop(again);
+        if (last) last.grad = tape.bytes(0);
+        tape.backward();
+        tape.nodes = previous;
+        tape.owner = owner;
+      });
+      if (root) roots.push(root);
     }
     tape.release(part.buffer);
   }

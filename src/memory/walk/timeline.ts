@@ -10,6 +10,14 @@ export interface Peak {
 export class Timeline {
   readonly now = new Float64Array(OWNERS);
   private readonly peaks = new Map<Phase, Peak>();
+  private reduced = -1;
+  private share = 1;
+
+  /** From now on only this share of what a segment leaves to `owner` stays: shards of gradients. */
+  keep(owner: number, share: number): void {
+    this.reduced = owner;
+    this.share = share;
+  }
 
   total(): number {
     let sum = 0;
@@ -26,14 +34,22 @@ export class Timeline {
    * repetition adds the same, the highest is the last or the first.
    */
   play(phase: Phase, segment: Segment, times = 1): void {
-    if (times > 1 && segment.end > 0) this.settle(segment, times - 1);
+    const grows = times > 1 && this.growth(segment) > 0;
+    if (grows) this.settle(segment, times - 1);
     this.note(phase, segment.peak, segment.peakOwners);
-    this.settle(segment, times > 1 && segment.end > 0 ? 1 : times);
+    this.settle(segment, grows ? 1 : times);
+  }
+
+  private growth(segment: Segment): number {
+    if (this.reduced < 0) return segment.end;
+    return segment.end - segment.endOwners[this.reduced]! * (1 - this.share);
   }
 
   /** Only what a segment leaves behind. */
   settle(segment: Segment, times = 1): void {
-    for (let i = 0; i < OWNERS; i += 1) this.now[i]! += times * segment.endOwners[i]!;
+    for (let i = 0; i < OWNERS; i += 1) {
+      this.now[i]! += times * segment.endOwners[i]! * (i === this.reduced ? this.share : 1);
+    }
   }
 
   /** Records a transient of `bytes` on top of what is alive. */

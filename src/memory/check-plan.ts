@@ -1,0 +1,95 @@
+import { type Diagnostic, error } from '../core/index.ts';
+import { type ModelFacts, visitOps } from '../model/index.ts';
+import type { PlanValues } from '../spec/index.ts';
+import { findOptimizer, refusalOf } from './optimizers/index.ts';
+import type { ParameterPlan } from './parameters.ts';
+
+/** Everything about a plan that this estimator has no rule for, or that the trainer itself would refuse. */
+export function checkPlan(values: PlanValues, facts: ModelFacts): Diagnostic[] {
+  const problems: Diagnostic[] = [];
+  const add = (code: string, message: string, help?: string): void => {
+    problems.push(error(code, message, help ? { help } : {}));
+  };
+  const { method, quantization, attnImplementation } = values;
+  if (method === 'prompt_tuning' || method === 'prefix_tuning') {
+    add('unsupported-method', `method ${method} cannot be estimated: its virtual tokens are not described`);
+  }
+  if ((method === 'lora' || method === 'qlora' || method === 'dora') && !values.lora) {
+    add('missing-lora', `method ${method} needs lora settings`, 'say at least lora: { r: 16 }');
+  }
+  if (method === 'ia3' && !values.ia3) add('missing-ia3', 'method ia3 needs ia3 settings');
+  if (method === 'qlora' && !quantization) {
+    add('missing-quantization', 'method qlora needs quantization settings', 'say quantization: { bits: 4 }');
+  }
+  if (method === 'full' && quantization) {
+    add('quantised-full', 'quantised weights cannot be trained in full', 'use method qlora');
+  }
+  if (attnImplementation === 'flex_attention') {
+    add('unsupported-attention', 'flex_attention is compiled: what it keeps is not described', 'use sdpa');
+  }
+  if (!findOptimizer(values.optim)) {
+    add('unsupported-optimizer', `optimizer ${values.optim} cannot be estimated: ${refusalOf(values.optim)}`);
+  }
+  for (const [name, value] of [
+    ['per_device_train_batch_size', values.perDeviceTrainBatchSize],
+    ['max_length', values.maxLength],
+    ['gradient_accumulation_steps', values.gradientAccumulationSteps],
+  ] as const) {
+    if (!Number.isSafeInteger(value) || value < 1)
+      add('bad-setting', `${name} must be a positive integer, not ${value}`);
+  }
+  problems.push(...checkPositions(values, facts), ...checkExperts(values, facts));
+  return problems;
+}
+
+/** Learned positions end; rotary ones do not. */
+function checkPositions(values: PlanValues, facts: ModelFacts): Diagnostic[] {
+  const table = facts.description.embedding.find((op) => op.op === 'embedding' && op.by !== 'tokens');
+  if (table?.op !== 'embedding' || values.maxLength <= table.rows) return [];
+  return [
+    error('too-long', `max_length ${values.maxLength} is more than the ${table.rows} positions of the model`, {
+      help: `set max_length to at most ${table.rows}`,
+    }),
+  ];
+}
+
+/** PEFT wraps stacked experts only without dropout, and gate and up projection only together. */
+function checkExperts(values: PlanValues, facts: ModelFacts): Diagnostic[] {
+  const { lora } = values;
+  if (!lora || values.method === 'full') return [];
+  let names: { gate: string; up: string; down: string; router: string } | undefined;
+  for (const ops of facts.description.kinds) {
+    visitOps(ops, '', (op) => {
+      if (op.op === 'moe') names = op.targetNames;
+    });
+  }
+  // bitsandbytes quantises layers; stacked experts stay as they are and all-linear names only the layers.
+  if (!names) return [];
+  const targets = lora.targetModules;
+  const asked = (name: string): boolean =>
+    targets === 'all-linear' || (Array.isArray(targets) && targets.some((t) => t === name || t.endsWith(`.${name}`)));
+  const { gate, up, down, router } = names;
+  if (asked(gate) !== asked(up)) {
+    return [
+      error('bad-targets', `PEFT cannot target ${gate} without ${up}: both are one weight`, {
+        help: `name both ${gate} and ${up} in target_modules, or neither`,
+      }),
+    ];
+  }
+  if (lora.loraDropout > 0 && [gate, down, router].some(asked)) {
+    return [error('bad-targets', 'PEFT cannot use lora_dropout on stacked experts', { help: 'set lora_dropout to 0' })];
+  }
+  return [];
+}
+
+/** PEFT raises when nothing matches. */
+export function checkTargets(values: PlanValues, plan: ParameterPlan, facts: ModelFacts): Diagnostic[] {
+  if (values.method === 'full' || plan.matchedTargets > 0) return [];
+  const targets = values.ia3?.targetModules ?? values.lora?.targetModules ?? [];
+  const named = typeof targets === 'string' ? targets : targets.join(', ');
+  return [
+    error('no-target-modules', `target_modules ${named} matches nothing in a ${facts.modelType} model`, {
+      help: 'use target_modules: all-linear, or name layers of this model',
+    }),
+  ];
+}

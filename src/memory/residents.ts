@@ -1,0 +1,64 @@
+import type { PlanValues } from '../spec/index.ts';
+import { findOptimizer } from './optimizers/index.ts';
+import { dtypeCode, Parameter, type ParameterGroup, type ParameterPlan } from './parameters.ts';
+import {
+  communicationBytes,
+  masterBytes,
+  type Sharding,
+  shardedGradientBytes,
+  shardedWeightBytes,
+} from './sharding.ts';
+import type { Residents } from './walk/step.ts';
+
+/** What one device holds outside the passes, after sharding and offloading. */
+export function residentsOf(
+  values: PlanValues,
+  plan: ParameterPlan,
+  sharding: Sharding,
+  reference: boolean,
+): Residents {
+  const trainable = plan.groups.filter((group) => group.parameter.trainable);
+  const family = findOptimizer(values.optim)!;
+  const cost = family.cost(sharding.masterWeights || sharding.storesFp32 ? asFp32(trainable) : trainable);
+  const offloaded = values.distributed.offload;
+  const onDevice = !offloaded.includes('optimizer');
+  const gradients = shardedGradientBytes(trainable, sharding);
+  const weightBytes = shardedWeightBytes(plan, sharding, values.dtype);
+  return {
+    weightBytes: offloaded.includes('parameters') ? 0 : weightBytes,
+    gradientBytes: onDevice ? gradients : 0,
+    gradientShare: onDevice ? sharding.gradientShare : 0,
+    communicationBytes: communicationBytes(plan, sharding, gradients),
+    optimizer: {
+      statesBytes: onDevice ? Math.ceil(cost.statesBytes * sharding.stateShare) + masterBytes(plan, sharding) : 0,
+      temporaryBytes: onDevice ? Math.ceil(cost.temporaryBytes * sharding.stateShare) : 0,
+      hostBytes: cost.hostBytes,
+    },
+    referenceBytes: reference ? weightBytes : 0,
+  };
+}
+
+const asFp32 = (groups: readonly ParameterGroup[]): ParameterGroup[] =>
+  groups.map(({ parameter, count }) => ({
+    parameter: new Parameter(parameter.rows, parameter.columns, dtypeCode('fp32'), true),
+    count,
+  }));
+
+/** Weights, states and gradients that live on the host, bytes of one rank. */
+export function offloadedBytes(
+  values: PlanValues,
+  plan: ParameterPlan,
+  residents: Residents,
+  sharding: Sharding,
+): number {
+  const { offload } = values.distributed;
+  const trainable = plan.groups.filter((group) => group.parameter.trainable);
+  let total = residents.optimizer.hostBytes;
+  if (offload.includes('optimizer')) {
+    const cost = findOptimizer(values.optim)!.cost(asFp32(trainable));
+    total += Math.ceil(cost.statesBytes * sharding.stateShare) + masterBytes(plan, sharding);
+    total += shardedGradientBytes(trainable, sharding);
+  }
+  if (offload.includes('parameters')) total += shardedWeightBytes(plan, sharding, values.dtype);
+  return total;
+}

@@ -1,0 +1,123 @@
+import type { FloatDType } from '../core/index.ts';
+import { dataParallelSize, type PlanValues } from '../spec/index.ts';
+import { dtypeCode, type ParameterGroup, type ParameterPlan } from './parameters.ts';
+import { F32, widthOf } from './tape/tape.ts';
+
+/**
+ * How a run's states are spread over ranks, and what that costs in buffers. Sources: deepspeed/runtime/zero (stage_1_and_2,
+ * stage3), torch/distributed/fsdp, accelerate/utils/fsdp_utils.py (trainable parameters become fp32 shards).
+ */
+export interface Sharding {
+  readonly ranks: number;
+  /** What a layer computes in: engines with mixed precision hand out 16-bit copies. */
+  readonly computeDtype: FloatDType;
+  readonly weightShare: number;
+  readonly gradientShare: number;
+  readonly stateShare: number;
+  /** fp32 copies of the trainable weights beside the 16-bit ones. */
+  readonly masterWeights: boolean;
+  /** Trainable weights are stored in fp32 whatever they compute in. */
+  readonly storesFp32: boolean;
+  readonly engine: 'none' | 'ddp' | 'deepspeed' | 'fsdp';
+}
+
+export function shardingOf(values: PlanValues): Sharding {
+  const { strategy, processesPerNode } = values.distributed;
+  const ranks = dataParallelSize(values.distributed);
+  const mixed = values.mixedPrecision !== 'no';
+  const computeDtype = mixed ? (values.mixedPrecision as FloatDType) : values.dtype;
+  const plain: Sharding = {
+    ranks,
+    computeDtype: values.dtype,
+    weightShare: 1,
+    gradientShare: 1,
+    stateShare: 1,
+    masterWeights: false,
+    storesFp32: false,
+    engine: ranks > 1 && strategy !== 'none' && strategy !== 'dp' ? 'ddp' : 'none',
+  };
+  switch (strategy) {
+    case 'none':
+    case 'dp':
+    case 'ddp':
+      return plain;
+    case 'zero1':
+    case 'zero2':
+    case 'zero3':
+      return {
+        ...plain,
+        engine: 'deepspeed',
+        computeDtype,
+        masterWeights: computeDtype !== 'fp32',
+        stateShare: 1 / ranks,
+        gradientShare: strategy === 'zero1' ? 1 : 1 / ranks,
+        weightShare: strategy === 'zero3' ? 1 / ranks : 1,
+      };
+    case 'fsdp1':
+    case 'fsdp2':
+    case 'hsdp': {
+      const shards = strategy === 'hsdp' ? processesPerNode : ranks;
+      return {
+        ...plain,
+        engine: 'fsdp',
+        computeDtype,
+        storesFp32: mixed,
+        weightShare: 1 / shards,
+        gradientShare: 1 / shards,
+        stateShare: 1 / shards,
+      };
+    }
+  }
+}
+
+/** Weights on one device, bytes; `plan` is in the compute dtype. */
+export function shardedWeightBytes(plan: ParameterPlan, sharding: Sharding, storage: FloatDType): number {
+  if (sharding.weightShare === 1) return plan.residentBytes;
+  let total = plan.quantisedBytes;
+  for (const { parameter, count } of plan.groups) {
+    const fp32 = sharding.storesFp32 && parameter.trainable;
+    const width = fp32 ? 4 : parameter.dtype === F32 ? 4 : widthOf(dtypeCode(storage));
+    total += parameter.elements * width * count;
+  }
+  return Math.ceil(total * sharding.weightShare);
+}
+
+/** Gradients one device keeps until the optimizer step, bytes. */
+export function shardedGradientBytes(groups: readonly ParameterGroup[], sharding: Sharding): number {
+  let total = 0;
+  for (const { parameter, count } of groups) {
+    total += (sharding.storesFp32 ? parameter.elements * 4 : parameter.bytes) * count;
+  }
+  return Math.ceil(total * sharding.gradientShare);
+}
+
+/** fp32 copies of the trainable weights, bytes per device. */
+export const masterBytes = (plan: ParameterPlan, sharding: Sharding): number =>
+  sharding.masterWeights ? Math.ceil(plan.trainable * 4 * sharding.stateShare) : 0;
+
+/** DeepSpeed's default bucket, elements. */
+const BUCKET_ELEMENTS = 5e8;
+/** DeepSpeed `stage3_max_live_parameters`. */
+const LIVE_ELEMENTS = 1e9;
+
+/** Buffers that exist only to communicate, bytes, alive through forward and backward pass. */
+export function communicationBytes(plan: ParameterPlan, sharding: Sharding, gradientBytes: number): number {
+  const width = widthOf(dtypeCode(sharding.computeDtype));
+  switch (sharding.engine) {
+    case 'none':
+      return 0;
+    case 'ddp':
+      // gradient_as_bucket_view is off in accelerate: buckets are a second copy of the gradients.
+      return gradientBytes;
+    case 'deepspeed': {
+      const bucket = Math.min(BUCKET_ELEMENTS, plan.trainable) * width;
+      if (sharding.weightShare === 1) return 2 * bucket;
+      return bucket + Math.min(LIVE_ELEMENTS * width, plan.residentBytes);
+    }
+    case 'fsdp': {
+      // The layer in use, the one fetched ahead, and the root unit (embedding, last norm, head).
+      const layer = Math.max(0, ...plan.kindBytes);
+      return 2 * layer + plan.rootBytes;
+    }
+  }
+}
