@@ -173,6 +173,8 @@ export function classify(evidence: Evidence): Failure | undefined {
     return failure({ kind: 'not_memory', confidence: 'high', candidates: [] }, shown(undefined));
   }
   const { weak, possible, killed, crash, recovered } = ranked;
+  // A launcher may end with code 1 and no word of the rank that the OOM killer took.
+  if (evidence.cgroupOomKills > 0) return failure(readKill(evidence, killed), shown(killed));
   if (possible) {
     const { signature, line } = possible;
     const { kind, resource, confidence = 'low', candidates = [] } = signature;

@@ -34,8 +34,9 @@ export interface LineWatcher {
   readonly evidence: () => WatchedOutput;
 }
 
-const FIRST_KEPT = 40;
-const LAST_KEPT = 16;
+/** Of each signature, so that a flood of one (a bad row skipped with an error, a thousand times) hides no other. */
+const FIRST_KEPT = 8;
+const LAST_KEPT = 2;
 /** The longest known message, hard-wrapped at 80 columns, and the rows of the asynchronous allocator. */
 const CONTINUATION_LINES = 16;
 const CONTINUATION_CHARS = 3000;
@@ -49,6 +50,7 @@ interface Found {
   /** The message with every line that may belong to it. */
   joined: string;
   readonly signature: Signature;
+  readonly order: number;
   readonly advancesBefore: number;
   /** Lines that may still belong to the message. */
   open: number;
@@ -63,8 +65,8 @@ export function createLineWatcher(): LineWatcher {
   const tail = createTailKeeper();
   const readers = new Map<string, TracebackReader>();
   const prefixesSeen = new Set<string>();
-  const first: Found[] = [];
-  const last: Found[] = [];
+  const shelves = new Map<string, { readonly first: Found[]; readonly last: Found[] }>();
+  let order = 0;
   const seen = new Set<string>();
   const openMessages = new Map<string, Found>();
   let newHit: Found | undefined;
@@ -78,12 +80,18 @@ export function createLineWatcher(): LineWatcher {
     match.standing === 'weak' || (line.weakPrefix !== '' && !prefixesSeen.has(line.weakPrefix));
 
   const keep = (found: Found): void => {
-    if (first.length < FIRST_KEPT) first.push(found);
+    const shelf = shelves.get(found.signature.id) ?? { first: [], last: [] };
+    shelves.set(found.signature.id, shelf);
+    if (shelf.first.length < FIRST_KEPT) shelf.first.push(found);
     else {
-      last.push(found);
-      if (last.length > LAST_KEPT) last.shift();
+      shelf.last.push(found);
+      if (shelf.last.length > LAST_KEPT) shelf.last.shift();
     }
   };
+  const all = (): Found[] =>
+    [...shelves.values()]
+      .flatMap(({ first, last }) => [...first, ...last])
+      .sort((left, right) => left.order - right.order);
   const goesOn = (found: Found): boolean => progress.advances() - found.advancesBefore >= STEPS_THAT_PROVE_PROGRESS;
 
   /** Adds a line to the message before it, when it can be its continuation. */
@@ -154,6 +162,7 @@ export function createLineWatcher(): LineWatcher {
           },
           joined: line.text,
           signature,
+          order: order++,
           advancesBefore: progress.advances(),
           open: CONTINUATION_LINES,
         };
@@ -165,7 +174,7 @@ export function createLineWatcher(): LineWatcher {
     if (line.weakPrefix !== '' && prefixesSeen.size < MOST_PREFIXES_KEPT) prefixesSeen.add(line.weakPrefix);
   };
   const goesOnSince = (identity: string): boolean => {
-    const found = [...first, ...last].findLast(
+    const found = all().findLast(
       (one) => `${one.signature.id}/${one.line.rank ?? ''}/${one.line.text.split('\n')[0]}` === identity,
     );
     return found !== undefined && goesOn(found);
@@ -195,7 +204,6 @@ export function createLineWatcher(): LineWatcher {
     const evidence = { line: piece.line, text: line.text, rank: line.rank, stream, signature: match.signature.id };
     return { signature: match.signature.id, resource: match.signature.resource, line: evidence };
   };
-  const all = (): Found[] => [...first, ...last];
   const standingFatal = (): FatalHit | undefined => {
     const found = all().find((one) => isFatal(one.signature, one.line.weak === true) && !goesOn(one));
     return found ? hitOf(found) : (unfinishedHit('stderr') ?? unfinishedHit('stdout'));

@@ -14,6 +14,15 @@ export interface Forwarder {
   readonly flush: (stalledMs: number) => Promise<void>;
 }
 
+/** Streams that have a listener for errors after we are done with them: a pipe that breaks then must not end us. */
+const guarded = new WeakSet<NodeJS.WritableStream>();
+
+function guard(target: NodeJS.WritableStream): void {
+  if (guarded.has(target)) return;
+  guarded.add(target);
+  target.on('error', () => {});
+}
+
 export function createForwarder(target: NodeJS.WritableStream, spoolPath: string): Forwarder {
   const waiting: Uint8Array[] = [];
   let waitingBytes = 0;
@@ -85,6 +94,7 @@ export function createForwarder(target: NodeJS.WritableStream, spoolPath: string
     dropSpool();
     onIdle?.();
   };
+  guard(target);
   target.on('drain', onDrain);
   target.on('error', onBroken);
   target.on('close', onBroken);
@@ -113,7 +123,7 @@ export function createForwarder(target: NodeJS.WritableStream, spoolPath: string
       if (dropped > 0 && !broken) target.write(`\nsnug: ${dropped} bytes of the output could not be shown here\n`);
       target.off('drain', onDrain);
       target.off('close', onBroken);
-      // The error listener stays: a pipe that breaks afterwards must not end us.
+      target.off('error', onBroken);
       dropSpool();
     },
   };

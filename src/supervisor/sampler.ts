@@ -21,6 +21,8 @@ export interface SamplerOptions {
 
 /** A look at RAM may take at most this part of the time; page tables of a 500 GB process take a while. */
 const RAM_SHARE = 0.05;
+/** And a look at all processes this part: a large server has thousands. */
+const LOOK_SHARE = 0.02;
 /** Right after the start, so that what forks and leaves its parent at once is seen. */
 const EARLY_LOOKS_MS = [20, 60, 150, 300, 600];
 
@@ -28,7 +30,6 @@ export function startSampler({ tree, path, everyMs, sampleVram }: SamplerOptions
   const startedAt = Date.now();
   let ramBytes = 0;
   let vramBytes: number | undefined;
-  let nextRamAt = 0;
   let stopped = false;
   let fd: number | undefined;
   try {
@@ -38,21 +39,27 @@ export function startSampler({ tree, path, everyMs, sampleVram }: SamplerOptions
   }
   const early = EARLY_LOOKS_MS.filter((at) => at < everyMs).map((at) => setTimeout(() => tree?.refresh(), at));
 
-  const readTree = async (): Promise<number | undefined> => {
-    const before = performance.now();
-    if (!tree || before < nextRamAt) return undefined;
-    const sizes = await Promise.all(tree.live().map((stat) => readRam(stat.pid)));
-    const cost = performance.now() - before;
-    nextRamAt = before + cost / RAM_SHARE;
+  let nextLookAt = 0;
+  let nextRamAt = 0;
+  let processes: number | undefined;
+  const lookAtTree = async (): Promise<number | undefined> => {
+    const began = performance.now();
+    if (!tree || began < nextLookAt) return undefined;
+    const live = tree.live();
+    processes = live.length;
+    const looked = performance.now();
+    nextLookAt = began + (looked - began) / LOOK_SHARE;
+    if (looked < nextRamAt) return undefined;
+    const sizes = await Promise.all(live.map((stat) => readRam(stat.pid)));
+    nextRamAt = looked + (performance.now() - looked) / RAM_SHARE;
     return sizes.reduce((sum, size) => sum + size, 0);
   };
   const sample = async (): Promise<void> => {
-    tree?.refresh();
-    const [ram, vram] = await Promise.all([readTree(), sampleVram?.().catch(() => undefined)]);
+    const [ram, vram] = await Promise.all([lookAtTree(), sampleVram?.().catch(() => undefined)]);
     if (ram !== undefined) ramBytes = Math.max(ramBytes, ram);
     if (vram !== undefined) vramBytes = Math.max(vramBytes ?? 0, vram);
     if (fd === undefined || stopped) return;
-    const record = { at_ms: Date.now() - startedAt, ram_bytes: ram, vram_bytes: vram, processes: tree?.live().length };
+    const record = { at_ms: Date.now() - startedAt, ram_bytes: ram, vram_bytes: vram, processes };
     try {
       writeSync(fd, `${JSON.stringify(record)}\n`);
     } catch {

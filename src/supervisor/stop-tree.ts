@@ -32,6 +32,8 @@ export function createTreeStopper(tree: ProcessTree, leader: number): TreeStoppe
         if (asked.has(stat.pid) || (!all && stat.pid !== leader)) continue;
         asked.add(stat.pid);
         signalProcess(stat, 'SIGTERM');
+        // A stopped process (Ctrl-Z, a debugger) would not hear it.
+        if (stat.state === 'T') signalProcess(stat, 'SIGCONT');
       }
     };
     ask(false);

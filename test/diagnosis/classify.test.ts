@@ -339,6 +339,12 @@ describe('a process killed by signal 9', () => {
     expect(classify({ ...silent, cgroupOomKills: 1, cgroupLimitBytes: null })).toMatchObject({ kind: 'host_ram' });
   });
 
+  it('was the cgroup though the launcher ended with a code of its own', () => {
+    const evidence = attempt(traceback(['wait'], 'RuntimeError: a worker has gone'), { cgroupOomKills: 1 });
+    expect(classify(evidence)?.kind).toBe('cgroup');
+    expect(classify({ ...evidence, cgroupOomKills: 0 })?.kind).toBe('not_memory');
+  });
+
   it('was probably memory when the tree stood at a limit', () => {
     const limits = { cgroupLimitBytes: 30 * GiB, hostRamBytes: 250 * GiB };
     expect(classify({ ...silent, ...limits, peakRamBytes: 29 * GiB })).toMatchObject({

@@ -146,6 +146,14 @@ describe('what is kept', () => {
     expect(tail.length).toBeLessThan(4000);
   });
 
+  it('is not pushed out by a flood of something else', () => {
+    const rows = (from: number) =>
+      Array.from({ length: 500 }, (_, at) => `ValueError: bad row ${from + at}\n`).join('');
+    const { lines } = watch([['stderr', `${rows(0)}${oom()}\n${rows(500)}`]]);
+    expect(lines.map((line) => line.signature)).toContain('torch-out-of-memory');
+    expect(lines.length).toBeLessThan(20);
+  });
+
   it('names a message once, however often it is printed', () => {
     expect(watch([['stderr', `${oom()}\n${oom()}\n[rank1]: ${oom()}\n`]]).lines.map((line) => line.rank)).toEqual([
       undefined,

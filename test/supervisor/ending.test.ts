@@ -106,6 +106,22 @@ it('kills a tree that ignores SIGTERM once its grace is over', async () => {
   expect(rig.stdout.bytes().toString()).toContain('me neither');
 });
 
+it('wakes a stopped process to end it', async () => {
+  const rig = puppet([
+    [
+      'child',
+      [
+        ['err', `${OOM}\n`],
+        ['exitOn', 'SIGTERM', 0, 'woken\n'],
+        ['kill', 'SIGSTOP'],
+      ],
+    ],
+    ['forever'],
+  ]);
+  await rig.evidence();
+  expect(rig.stdout.bytes().toString()).toBe('woken\n');
+});
+
 it('gives a launcher the signal alone when it hands it on', async () => {
   const rig = puppet([
     ['passOn', 'SIGTERM'],
