@@ -50,4 +50,20 @@ describe.skipIf(process.platform === 'win32')('signals to snug', { timeout: TRAI
       expect(sandbox.leftProcesses()).toEqual([]);
     },
   );
+
+  it('a trainer that does not listen is ended by insisting, and not before', async () => {
+    const run = sandbox.start(['run', '--', 'python3', PATIENT, '--stubborn']);
+    await run.seen(/waiting/);
+    run.signal('SIGINT');
+    await run.seen(/heard, going on/);
+    // One Ctrl-C is a request: the trainer may be writing its checkpoint.
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    expect(sandbox.leftProcesses().length).toBeGreaterThanOrEqual(2);
+    const insist = setInterval(() => run.signal('SIGINT'), 1_000);
+    const ended = await run.ended.finally(() => clearInterval(insist));
+    expect(ended.milliseconds).toBeLessThan(20_000);
+    expect(ended.exitCode).toBeGreaterThan(128);
+    expect(sandbox.onlyRun().attempts).toHaveLength(1);
+    expect(sandbox.leftProcesses()).toEqual([]);
+  });
 });
