@@ -50,14 +50,14 @@ interface CgroupFolder {
 }
 
 /** Folders of the memory controller for a process; inside a container the mount shows only part of the path. */
-function memoryCgroups(cgroup: string, mountinfo: string): CgroupFolder[] {
+function memoryCgroups(root: string, cgroup: string, mountinfo: string): CgroupFolder[] {
   const mounts = mountinfo.split('\n').flatMap((line) => {
     const [left, right] = line.split(' - ');
-    const [, , , root, mount] = left?.split(' ') ?? [];
+    const [, , , part, mount] = left?.split(' ') ?? [];
     const [type, , options] = right?.split(' ') ?? [];
     const isMemory = type === 'cgroup2' || (type === 'cgroup' && options?.split(',').includes('memory'));
-    return root && mount && isMemory
-      ? [{ root, mount, version: type === 'cgroup2' ? (2 as const) : (1 as const) }]
+    return part && mount && isMemory
+      ? [{ part, mount: join(root, mount), version: type === 'cgroup2' ? (2 as const) : (1 as const) }]
       : [];
   });
   return cgroup.split('\n').flatMap((line) => {
@@ -66,8 +66,8 @@ function memoryCgroups(cgroup: string, mountinfo: string): CgroupFolder[] {
     const version = controllers === '' ? 2 : controllers.split(',').includes('memory') ? 1 : undefined;
     return mounts
       .filter((mount) => mount.version === version)
-      .flatMap(({ root, mount, version: found }) => {
-        const inside = root !== '/' && path.startsWith(root) ? path.slice(root.length) : path;
+      .flatMap(({ part, mount, version: found }) => {
+        const inside = part !== '/' && path.startsWith(part) ? path.slice(part.length) : path;
         return [join(mount, inside), mount].map((folder) => ({ version: found, folder, mount }));
       });
   });
@@ -77,6 +77,9 @@ const KILLS = { 1: 'memory.oom_control', 2: 'memory.events' } as const;
 const LIMIT = { 1: 'memory.limit_in_bytes', 2: 'memory.max' } as const;
 /** Version 1 writes "none" as the largest multiple of a page. */
 const NO_LIMIT = 2 ** 60;
+
+const readKills = ({ version, folder }: CgroupFolder): number | undefined =>
+  count(read(join(folder, KILLS[version])), 'oom_kill');
 
 function smallestLimit({ version, folder, mount }: CgroupFolder): number | null | undefined {
   let smallest: number | null | undefined;
@@ -91,14 +94,18 @@ function smallestLimit({ version, folder, mount }: CgroupFolder): number | null 
   return smallest;
 }
 
-/** Reads the counters for a process (`self` by default). On systems without /proc nothing is known. */
-export function readOomCounters(pid: number | 'self' = 'self'): OomCounters {
-  const folders = memoryCgroups(read(`/proc/${pid}/cgroup`) ?? '', read('/proc/self/mountinfo') ?? '');
-  const counted = folders.find((one) => count(read(join(one.folder, KILLS[one.version])), 'oom_kill') !== undefined);
+/** Reads the counters around us. On systems without /proc nothing is known. `root` is put before every path (for tests). */
+export function readOomCounters(root = ''): OomCounters {
+  const folders = memoryCgroups(
+    root,
+    read(`${root}/proc/self/cgroup`) ?? '',
+    read(`${root}/proc/self/mountinfo`) ?? '',
+  );
+  const counted = folders.map(readKills).find((kills) => kills !== undefined);
   const limited = folders.map(smallestLimit).find((limit) => limit !== undefined);
   return {
-    cgroupKills: counted ? count(read(join(counted.folder, KILLS[counted.version])), 'oom_kill')! : 0,
+    cgroupKills: counted ?? 0,
     cgroupLimitBytes: limited,
-    hostKills: count(read('/proc/vmstat'), 'oom_kill'),
+    hostKills: count(read(`${root}/proc/vmstat`), 'oom_kill'),
   };
 }
