@@ -56,6 +56,9 @@ export const PREFIXES: readonly LinePrefix[] = [
   // levels, with or without a logger name or a source line
   { pattern: new RegExp(String.raw`^\[(${LEVEL})\s*\]:?\s*`), level: 1 },
   { pattern: new RegExp(String.raw`^(${LEVEL})\s*\|\s+(?:[\w.<>-]+(?::[\w.<>-]+)*\s+[|-]\s+)?`), level: 1 },
+  { pattern: new RegExp(String.raw`^\[[\w.-]+\](?=\[(?:${LEVEL})\s*\])`) },
+  { pattern: new RegExp(String.raw`^[\w.<>-]+\s+-\s+(?=(?:${LEVEL})\s+-\s)`) },
+  { pattern: new RegExp(String.raw`^(${LEVEL})\s+-\s+(?:[\w.<>-]+\s+-\s+)?`), level: 1 },
   { pattern: new RegExp(String.raw`^(${LEVEL}):(?:[A-Za-z_][\w.]*:)?\s*`), level: 1 },
   { pattern: new RegExp(String.raw`^(${LEVEL})\s+(?=\[|\S+:\d+)`), level: 1 },
   { pattern: /^\[[\w./-]+\.[\w./-]*:\d+(?::[\w<>]+)?\]:?\s?/ },

@@ -126,6 +126,8 @@ describe('texts and their look-alikes', () => {
       'vram',
     ],
     ['RuntimeError: Invalid buffer size: 61.04 GiB', 'config_bug', 'vram'],
+    ['mxnet.base.MXNetError: storage.h:8: cudaMalloc retry failed: out of memory', 'vram_capacity', 'vram'],
+    ['Out of memory error on GPU 2. Cannot allocate 1.50GB memory on GPU 2', 'vram_capacity', 'vram'],
     // host
     [
       "RuntimeError: [enforce fail at alloc_cpu.cpp:118] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 9663676416 bytes. Error code 12 (Cannot allocate memory)",
@@ -164,7 +166,9 @@ describe('texts and their look-alikes', () => {
     ['ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.', 'host_ram', 'host_ram'],
     ['RuntimeError: DataLoader worker (pid 40112) is killed by signal: Killed. ', 'dataloader_ram', 'host_ram'],
     ['RuntimeError: One of the subprocesses has abruptly died during map operation.', 'host_ram', 'host_ram'],
+    ['/opt/train.sh: fork: Cannot allocate memory', 'host_ram', 'host_ram'],
     // shared memory
+    ['Bus error (core dumped)', 'shm', 'shm'],
     [
       'ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).\u0000',
       'shm',
@@ -208,6 +212,11 @@ describe('texts and their look-alikes', () => {
     ],
     ['EOFError: Ran out of input', 'not_memory', 'none'],
     ['OSError: [Errno 24] Too many open files: </torch_88_1_0>', 'not_memory', 'none'],
+    [
+      'slurmstepd: error: *** JOB 71 ON c14 CANCELLED AT 2031-02-03T04:05:06 DUE TO TIME LIMIT ***',
+      'not_memory',
+      'none',
+    ],
     ['KeyError: "memory"', 'not_memory', 'none'],
   ])('%s -> %s', (text, kind, resource) => {
     expect(kinds(text)).toEqual([kind, resource]);
@@ -229,6 +238,8 @@ describe('texts and their look-alikes', () => {
     'exit code 13700',
     '0 Workers (tasks / actors) killed due to memory pressure (OOM), 1 Workers crashed due to other reasons',
     'W0000 BFC allocator: failed to allocate 2.1G, retrying',
+    'took the other fork: no way back',
+    'Bus errors: none',
     'Killed 12 idle connections',
     '[rank0]: all ranks exited with exitcode: 0',
     'killing subprocess 4120',
@@ -263,6 +274,8 @@ describe('what stands in front of a line', () => {
     ['[2031-02-03 04:05:06,789] ', undefined],
     ['ERROR 02-03 04:05:06 engine.py:12] ', undefined],
     ['ERROR:root:', undefined],
+    ['[2031-02-03 04:05:06,789][some.trainer][ERROR] ', undefined],
+    ['2031-02-03 04:05:06,789 - some.trainer - ERROR - ', undefined],
     ['[80746] ', undefined],
     ['err| [rank6]: ', 6],
     ['  7%|▋         | 7/100 [00:03<00:40,  2.31it/s]', undefined],

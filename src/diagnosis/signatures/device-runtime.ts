@@ -10,7 +10,7 @@ export const deviceRuntime: readonly Signature[] = [
     resource: 'vram',
     place: 'exception',
     pattern:
-      /(?:CUDA|HIP|hip|cuda)(?: driver| runtime)? error:? ?(?:\(?2\)?:? ?)?:? ?out of memory|\bCUDA_ERROR_OUT_OF_MEMORY\b|\bcudaErrorMemoryAllocation\b|\bhipErrorOutOfMemory\b|Triton Error \[(?:CUDA|HIP)\]: out of memory/,
+      /(?:CUDA|HIP|hip|cuda)(?: driver| runtime)? error:? ?(?:\(?2\)?:? ?)?:? ?out of memory|\bcudaMalloc\b.{0,40}out of memory|\bCUDA_ERROR_OUT_OF_MEMORY\b|\bcudaErrorMemoryAllocation\b|\bhipErrorOutOfMemory\b|Triton Error \[(?:CUDA|HIP)\]: out of memory/,
     hints: ['out of memory', 'OUT_OF_MEMORY', 'cudaErrorMemoryAllocation', 'hipErrorOutOfMemory'],
   },
   {
@@ -70,8 +70,18 @@ export const deviceRuntime: readonly Signature[] = [
     kind: 'vram_capacity',
     resource: 'vram',
     place: 'exception',
-    pattern: /OOM when allocating tensor with shape.*device:GPU|Out of memory error on GPU \d+\. Cannot allocate/,
-    hints: ['OOM when allocating', 'Out of memory error on GPU'],
+    pattern: /OOM when allocating tensor with shape.*device:GPU/,
+    hints: ['OOM when allocating'],
+  },
+  {
+    // Paddle prints its class and a stack before it.
+    id: 'paddle-out-of-memory',
+    role: 'cause',
+    kind: 'vram_capacity',
+    resource: 'vram',
+    place: 'line',
+    pattern: /Out of memory error on GPU \d+\. Cannot allocate/,
+    hints: ['Out of memory error on GPU'],
   },
   {
     id: 'vllm-cache-blocks',

@@ -88,6 +88,15 @@ export const hostMemory: readonly Signature[] = [
     hints: ['std::bad_a'],
   },
   {
+    id: 'fork-refused',
+    role: 'cause',
+    kind: 'host_ram',
+    resource: 'host_ram',
+    place: 'line',
+    pattern: /^(?:[\w./-]+: )*fork: (?:retry: )?Cannot allocate memory/,
+    hints: ['fork: '],
+  },
+  {
     id: 'rust-allocation',
     role: 'cause',
     kind: 'host_ram',

@@ -16,7 +16,7 @@ const proven = (id: string, kind: 'host_ram' | 'cgroup', pattern: RegExp, hints:
   role: 'cause',
   kind,
   resource: 'host_ram',
-  place: 'line',
+  place: 'anywhere',
   pattern,
   hints,
 });

@@ -73,6 +73,7 @@ export const neverMemory: readonly Signature[] = [
     /RESOURCE_EXHAUSTED(?!: Out of memory)|ResourceExhausted: 429|429 (?:Client Error|Too Many Requests)/,
     ['RESOURCE_EXHAUSTED', 'ResourceExhausted', '429'],
   ),
+  other('scheduler-end', 'line', /CANCELLED AT \S+ DUE TO (?:TIME LIMIT|PREEMPTION|NODE FAILURE)/, ['CANCELLED AT']),
   other(
     'collective-timeout',
     'line',

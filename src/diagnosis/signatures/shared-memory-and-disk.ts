@@ -46,8 +46,8 @@ export const sharedMemory: readonly Signature[] = [
   shm(
     'shm-rank-bus-error',
     'line',
-    /failed \(exitcode: -7\)|^\s*exitcode\s*: -7\b|exits with return code = -7\b|Signal 7 \(SIGBUS\) received by PID/,
-    ['-7', 'SIGBUS'],
+    /failed \(exitcode: -7\)|^\s*exitcode\s*: -7\b|exits with return code = -7\b|Signal 7 \(SIGBUS\) received by PID|^Bus error\b/,
+    ['-7', 'SIGBUS', 'Bus error'],
     { role: 'possible', confidence: 'medium', candidates: ['not_memory'] },
   ),
 ];

@@ -17,8 +17,11 @@ export interface Signature {
   readonly role: Role;
   readonly kind: FailureKind;
   readonly resource: Resource;
-  /** `exception`: counts where an exception's own line stands. `line`: counts anywhere but inside a quotation. */
-  readonly place: 'exception' | 'line';
+  /**
+   * `exception`: counts where an exception's own line stands. `line`: counts anywhere but inside a quotation, and indented only
+   * with doubt. `anywhere`: as `line`, and its tools indent it.
+   */
+  readonly place: 'exception' | 'line' | 'anywhere';
   readonly pattern: RegExp;
   /** Words of which one is in every matching line; they make the first, cheap test. */
   readonly hints: readonly string[];
@@ -51,6 +54,7 @@ const oddQuotes = (text: string): boolean => (text.match(/"/g)?.length ?? 0) % 2
 export function standingOf({ place, role }: Signature, line: CleanLine, index: number): Standing {
   const before = line.text.slice(0, index);
   if (line.boxed || QUOTING_START.test(line.text) || oddQuotes(before)) return 'quoted';
+  if (place === 'anywhere') return 'sure';
   if (place === 'line') return line.indented && role === 'cause' ? 'weak' : 'sure';
   const trimmed = line.text.trimStart();
   const head = exceptionHead(trimmed);
