@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { FloatDType } from '../src/core/index.ts';
+import { describeModel, visitOps } from '../src/model/index.ts';
 import type { PlanValues } from '../src/spec/index.ts';
 
 /** One traced step; fields as in the README beside peaks.jsonl. */
@@ -47,11 +48,18 @@ export function readReferenceRows(path: string): ReferenceRow[] {
     .filter((row) => row.error === undefined);
 }
 
-/** With nf4 the tracer names the quantised layers, and experts are not quantised. */
+/** With nf4 the tracer names the quantised layers instead of saying all-linear. */
 function targetsOf(row: ReferenceRow): 'all-linear' | readonly string[] {
-  const sparse = row.config.num_local_experts !== undefined || row.config.num_experts !== undefined;
   if (row.targets !== undefined && row.targets !== 'all-linear') return row.targets;
-  return row.quant === 'nf4' && sparse ? ['q_proj', 'k_proj', 'v_proj', 'o_proj'] : 'all-linear';
+  const facts = row.quant === 'nf4' ? describeModel(row.config) : undefined;
+  if (!facts?.ok) return 'all-linear';
+  const names = new Set<string>();
+  for (const ops of facts.value.description.kinds) {
+    visitOps(ops, '', (op) => {
+      if (op.op === 'linear') names.add(op.name);
+    });
+  }
+  return [...names];
 }
 
 /** The plan a traced row stands for. No clipping there. */

@@ -34,6 +34,8 @@ export interface EmbeddingOp {
   readonly size: number;
   /** `tokens`: one vector a token; `positions`: one a position, shared by the rows of the batch; `rows`: one a position and row. */
   readonly by: 'tokens' | 'positions' | 'rows';
+  /** The module multiplies by a number (Gemma). */
+  readonly scaled?: boolean;
   readonly output: string;
 }
 
@@ -228,8 +230,10 @@ export interface MoeOp {
   readonly experts: number;
   readonly expertsPerToken: number;
   readonly normalise: boolean;
-  /** Names these weights had as separate linear layers; PEFT's targets are still given in them. */
-  readonly targetNames: { readonly router: string; readonly gate: string; readonly up: string; readonly down: string };
+  /** Names these weights had as separate linear layers, where PEFT still takes its targets in them; undefined: out of its reach. */
+  readonly targetNames:
+    | { readonly router: string; readonly gate: string; readonly up: string; readonly down: string }
+    | undefined;
   /** Whether the weights of the chosen experts go back to the router's dtype. */
   readonly castWeights: boolean;
   readonly activation: Activation;

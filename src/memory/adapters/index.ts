@@ -76,12 +76,12 @@ function lora(description: ModelDescription, settings: Lora, dora: boolean): Ada
         dropout: loraDropout,
       };
     },
-    forExperts: ({ targetNames }) => ({
-      router: asks(targetNames.router) ? r : 0,
+    forExperts: ({ targetNames: names }) => {
+      if (!names) return NO_RANKS;
       // Two projections in one weight: twice the rank.
-      gateUp: asks(targetNames.gate) && asks(targetNames.up) ? 2 * r : 0,
-      down: asks(targetNames.down) ? r : 0,
-    }),
+      const gateUp = asks(names.gate) && asks(names.up) ? 2 * r : 0;
+      return { router: asks(names.router) ? r : 0, gateUp, down: asks(names.down) ? r : 0 };
+    },
     trainsCopyOf: (path) => matchesTarget(path, modulesToSave),
   };
 }
@@ -90,7 +90,7 @@ function expertNames(description: ModelDescription): ReadonlySet<string> {
   const names = new Set<string>();
   for (const ops of description.kinds) {
     visitOps(ops, '', (op) => {
-      if (op.op === 'moe') for (const name of Object.values(op.targetNames)) names.add(name);
+      if (op.op === 'moe' && op.targetNames) for (const name of Object.values(op.targetNames)) names.add(name);
     });
   }
   return names;

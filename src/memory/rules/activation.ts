@@ -3,9 +3,9 @@ import { add, cast, keepInput, keepOutput, multiply, offset, power, scale } from
 import { F32, type Tape, type Tensor } from '../tape/tape.ts';
 import type { Context } from './context.ts';
 
-/** Runs `steps` one after the other and lets go of what lies between. */
+/** Runs `steps` one after the other; each ends its input, the first ends `x`, as values on Python's expression stack do. */
 function chain(tape: Tape, x: Tensor, ...steps: ((x: Tensor) => Tensor)[]): Tensor {
-  let current = tape.hold(x);
+  let current = x;
   for (const step of steps) {
     const next = step(current);
     tape.drop(current);
@@ -29,7 +29,7 @@ export function activate(ctx: Context, fn: Activation, x: Tensor): Tensor {
     case 'relu2':
       return chain(
         tape,
-        x,
+        tape.hold(x),
         (y) => keepOutput(tape, y),
         (y) => autocastPower(ctx, y),
       );
@@ -40,7 +40,7 @@ export function activate(ctx: Context, fn: Activation, x: Tensor): Tensor {
     case 'quick_gelu': {
       const gate = chain(
         tape,
-        x,
+        tape.hold(x),
         (y) => scale(tape, y),
         (y) => keepOutput(tape, y),
       );
@@ -66,7 +66,7 @@ function geluNew(ctx: Context, x: Tensor): Tensor {
   const half = scale(tape, x);
   const cubic = chain(
     tape,
-    x,
+    tape.hold(x),
     (y) => autocastPower(ctx, y),
     (y) => scale(tape, y),
   );
@@ -79,7 +79,6 @@ function geluNew(ctx: Context, x: Tensor): Tensor {
     (y) => keepOutput(tape, y),
     (y) => offset(tape, y),
   );
-  tape.drop(sum);
   const out = multiply(tape, half, gate);
   tape.drop(half);
   tape.drop(gate);
@@ -92,7 +91,7 @@ function geluFast(tape: Tape, x: Tensor): Tensor {
   const scaled = scale(tape, x);
   const inner = chain(
     tape,
-    x,
+    tape.hold(x),
     (y) => scale(tape, y),
     (y) => multiply(tape, y, x),
     (y) => offset(tape, y),
@@ -106,7 +105,6 @@ function geluFast(tape: Tape, x: Tensor): Tensor {
     (y) => keepOutput(tape, y),
     (y) => offset(tape, y),
   );
-  tape.drop(product);
   const out = multiply(tape, half, gate);
   tape.drop(half);
   tape.drop(gate);

@@ -144,7 +144,7 @@ function swap(ctx: Context, x: Tensor, next: (x: Tensor) => Tensor): Tensor {
   return result;
 }
 
-/** torch.matmul of (batch, heads, …): factors that do not lie heads first are copied; autocast casts both. */
+/** torch.matmul of (batch, heads, …): autocast casts both; factors whose batch and heads cannot be merged in a view are copied. */
 function product(ctx: Context, a: Tensor, b: Tensor, elements: number): Tensor {
   const { tape, amp } = ctx;
   const left = prepared(ctx, a, amp ?? a.dtype);
@@ -158,7 +158,7 @@ function product(ctx: Context, a: Tensor, b: Tensor, elements: number): Tensor {
 function prepared(ctx: Context, x: Tensor, dtype: Tensor['dtype']): Tensor {
   const { tape } = ctx;
   const narrow = cast(tape, x, dtype);
-  if (narrow.buffer.headMajor) return narrow;
+  if (narrow.buffer.headMajor || ctx.batch === 1) return narrow;
   const out = copy(tape, narrow, true);
   tape.drop(narrow);
   return out;

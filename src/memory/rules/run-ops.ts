@@ -78,7 +78,7 @@ function runOp(ctx: Context, op: Op, frame: Frame): void {
       attention(ctx, op, frame);
       break;
     case 'embedding':
-      bind(ctx, frame, op.output, embedding(ctx, op, ctx.states.get(op)!, ctx.hookedEmbedding));
+      bind(ctx, frame, op.output, embedding(ctx, op, ctx.states.get(op)!));
       break;
     case 'moe':
       unary(ctx, op, frame, (x) => moe(ctx, op, ctx.states.get(op)!.moe!, x));

@@ -212,11 +212,13 @@ function chunkBody(ctx: Context, description: ModelDescription, plan: ParameterP
   const head = plan.head.weight!;
   const dtype = amp ?? part.dtype;
   // `w.t()` is a view: autocast does not cache its copy.
-  const weight = cast(tape, head.tensor, dtype);
+  const matched = cast(tape, head.tensor, part.dtype);
+  const weight = cast(tape, matched, dtype);
   const input = cast(tape, part, dtype);
   const logits = matmul(tape, input, weight, null, part.elements / description.hiddenSize, description.vocabSize);
   tape.drop(input);
   tape.drop(weight);
+  tape.drop(matched);
   let wide = cast(tape, logits, F32);
   tape.drop(logits);
   const steps = [

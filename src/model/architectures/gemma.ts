@@ -14,9 +14,9 @@ const scaledEmbedding = (keys: LlamaLike): readonly Op[] => [
     rows: keys.vocabSize,
     size: keys.hiddenSize,
     by: 'tokens',
-    output: '$embeds',
+    scaled: true,
+    output: 'inputs_embeds',
   },
-  { op: 'scale', input: '$embeds', output: 'inputs_embeds' },
   { op: 'assign', input: 'inputs_embeds', output: 'hidden_states' },
 ];
 

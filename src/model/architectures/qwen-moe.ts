@@ -70,6 +70,8 @@ export const qwen2Moe: Architecture = {
       sharedExpert(keys, shared),
       moe({
         ...experts(config, keys, { size: 1408, count: 60, chosen: 4 }),
+        // PEFT converts targets for models that were renamed to this layout, not for this one.
+        targetNames: undefined,
         name: '',
         input: 'flat',
         output: 'expert_output',
