@@ -46,6 +46,13 @@ export function settingReader(values: Values, strict: boolean): SettingReader {
     for (const key of keys) noted.add(key);
     const found = values.find(...keys);
     if (!found) return undefined;
+    noted.add(found.key);
+    // A default in a script's text that says something else under this name says nothing here.
+    if (found.place.kind === 'script') {
+      if (found.place.unknown) return { value: null, origin: found.origin };
+      const read = convert(found.raw);
+      return read.ok ? { value: read.value, origin: found.origin } : undefined;
+    }
     if (isGap(found)) {
       if (!reported.has(found.key)) unread.push({ key: found.key, origin: found.origin, reason: 'interpolation' });
       reported.add(found.key);

@@ -1,4 +1,4 @@
-import type { Origin } from '../../spec/index.ts';
+import { formatOrigin, type Origin } from '../../spec/index.ts';
 import type { FileReference, FileValue, SourceEdit, Written } from '../dialect.ts';
 import type { Flag } from './grammar.ts';
 
@@ -20,10 +20,12 @@ export interface Found {
     | { readonly kind: 'flag'; readonly flag: Flag }
     /** `X.args` beside the script: read only, a flag on the command line beats it. */
     | { readonly kind: 'args-file' }
-    | { readonly kind: 'file'; readonly hazard?: string };
+    | { readonly kind: 'file'; readonly hazard?: string }
+    /** In the script's own text; `flag`: as the default of a flag. `unknown`: as an expression, `raw` is null then. */
+    | { readonly kind: 'script'; readonly flag: boolean; readonly unknown: boolean };
 }
 
-/** Arguments of one script however they came: command line over `X.args` over config file. */
+/** Arguments of one script however they came: command line over `X.args` over config file over the script's own text. */
 export interface Values {
   /** The first of `keys` that was given; a command line before a file. */
   readonly find: (...keys: readonly string[]) => Found | undefined;
@@ -43,6 +45,16 @@ export interface ValueSources {
   readonly appendAt: number;
   readonly argsFile?: { readonly path: string; readonly flags: readonly (Flag & { readonly line: number })[] };
   readonly file?: { readonly reference: FileReference; readonly keys: ReadonlyMap<string, FileKey> };
+  /** What the script's text says. */
+  readonly script?: {
+    readonly path: string;
+    readonly values: ReadonlyMap<
+      string,
+      { readonly value: FileValue | undefined; readonly line: number; readonly flag: boolean }
+    >;
+    /** Fields under the name of the flag that fills them. */
+    readonly aliases: ReadonlyMap<string, string>;
+  };
   /** Whether a key that stands nowhere goes into the file rather than on the command line. */
   readonly newKeysInFile?: (key: string) => boolean;
 }
@@ -72,12 +84,28 @@ export function layerValues(sources: ValueSources): Values {
     const place = { kind: 'file' as const, ...(entry.hazard ? { hazard: entry.hazard } : {}) };
     return { key, raw: entry.value, origin, place };
   };
-  const find = (...keys: readonly string[]): Found | undefined => first(keys, fromFlags) ?? first(keys, fromFile);
+  const fromScript = (key: string): Found | undefined => {
+    const entry = sources.script?.values.get(key);
+    if (!sources.script || !entry) return undefined;
+    const origin: Origin = { kind: 'file', path: sources.script.path, line: entry.line };
+    const place = { kind: 'script', flag: entry.flag, unknown: entry.value === undefined } as const;
+    return { key, raw: entry.value ?? null, origin, place };
+  };
+  const find = (...asked: readonly string[]): Found | undefined => {
+    const keys = asked.map((key) => sources.script?.aliases.get(key) ?? key);
+    return first(keys, fromFlags) ?? first(keys, fromFile) ?? first(keys, fromScript);
+  };
   const assign = (key: string, value: FileValue, aliases: readonly string[] = []): Written => {
     const found = find(key, ...aliases);
     const name = found?.key ?? key;
     if (found?.place.kind === 'flag') return replaceFlag(sources.argv, found.place.flag, value);
-    if (found?.place.kind === 'file' || (!found && file && (sources.newKeysInFile?.(key) ?? true))) {
+    if (found?.place.kind === 'script' && !found.place.flag) {
+      return { ok: false, reason: `${name} stands in ${formatOrigin(found.origin)}, and a script is not rewritten` };
+    }
+    if (
+      found?.place.kind === 'file' ||
+      ((!found || found.place.kind === 'script') && file && (sources.newKeysInFile?.(key) ?? true))
+    ) {
       const hazard = found?.place.kind === 'file' ? found.place.hazard : undefined;
       const path = file!.reference.source.path;
       if (hazard) return { ok: false, reason: `${name} in ${path} comes through ${hazard}, which is not rewritten` };

@@ -4,7 +4,8 @@ import { parseFlags } from '../hf-argparser/grammar.ts';
 import { parseJson } from '../json-text.ts';
 import { tokensFrom } from './arguments.ts';
 import { SCRIPT_FIELDS, TRAINING_ARGUMENT_NAMES } from './fields.ts';
-import { readScript } from './script.ts';
+import { readScript, type ScriptFacts } from './script.ts';
+import { parsesArguments } from './script-values.ts';
 
 /** Names that only TrainingArguments has; `seed`, `fp16` or `debug` alone could be any program's. */
 const DISTINCTIVE = new Set([
@@ -35,8 +36,13 @@ export function detectHfTrainer(position: Position, context: ReadContext): Claim
   const only = tokens.length === 1 ? tokens[0]!.text : undefined;
   if (only?.endsWith('.json') && namesTrainingArguments(only, context)) return claim;
   const script = readScript(target, context);
-  return script.mentions('TrainingArguments') && script.mentions('HfArgumentParser') ? claim : undefined;
+  const uses = script.mentions('TrainingArguments') || script.mentions('Seq2SeqTrainingArguments');
+  return uses && (script.mentions('HfArgumentParser') || callsTrainingArguments(script)) ? claim : undefined;
 }
+
+/** A script that sets up the run in its own text, with or without flags of its own. */
+const callsTrainingArguments = (script: ScriptFacts): boolean =>
+  parsesArguments(script) === false || /TrainingArguments\s*\(/.test(script.text ?? '');
 
 /** A file that is missing or broken counts too: reading it then says what is wrong with it. */
 function namesTrainingArguments(path: string, context: ReadContext): boolean {

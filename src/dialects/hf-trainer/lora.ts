@@ -1,6 +1,6 @@
-import { type Diagnostic, warning } from '../../core/index.ts';
+import { type Diagnostic, type FloatDType, warning } from '../../core/index.ts';
 import type { Lora, Method, Origin, Quantization, Setting, TrainingSpec } from '../../spec/index.ts';
-import { toBoolean, toInteger, toNumber, toWords } from '../hf-argparser/convert.ts';
+import { toBoolean, toFloatDType, toInteger, toNumber, toOneOf, toWords } from '../hf-argparser/convert.ts';
 import type { SettingReader } from '../hf-argparser/settings.ts';
 import { TRANSFORMERS } from './fields.ts';
 import type { ScriptFacts } from './script.ts';
@@ -44,7 +44,7 @@ export function readScriptLora(
   script: ScriptFacts,
 ): { readonly spec: TrainingSpec; readonly diagnostics: readonly Diagnostic[] } {
   reader.note(...SAVED, ...ALPHAS, ...DROPOUTS, ...TARGETS, ...NESTED);
-  const quantization = readQuantization(reader);
+  const quantization = readQuantization(reader, script);
   const on = reader.given(SWITCHES, toBoolean);
   const rank = reader.given(RANKS, toInteger(1));
   const adapter = on ? on.value : rank !== undefined;
@@ -104,17 +104,23 @@ export function targetModules(words: readonly string[]): Lora['targetModules'] {
   return names.length === 1 && names[0] === 'all-linear' ? 'all-linear' : names;
 }
 
-function readQuantization(reader: SettingReader): Setting<Quantization> | undefined {
+/** A script that does not say it computes in bf16, as all examples do. */
+function computeDtype(reader: SettingReader): FloatDType {
+  const given = reader.given(['bnb_4bit_compute_dtype'], toFloatDType)?.value;
+  return given === undefined || given === 'auto' ? 'bf16' : given;
+}
+
+function readQuantization(reader: SettingReader, script: ScriptFacts): Setting<Quantization> | undefined {
   const four = reader.given(FOUR_BIT, toBoolean);
   const eight = reader.given(EIGHT_BIT, toBoolean);
   const bits = four?.value ? 4 : eight?.value ? 8 : undefined;
   if (!bits) return undefined;
   const value: Quantization = {
     bits,
-    quantType: bits === 4 ? 'nf4' : 'int8',
+    quantType: bits === 8 ? 'int8' : (reader.given(['bnb_4bit_quant_type'], toOneOf('nf4', 'fp4'))?.value ?? 'nf4'),
     doubleQuant: bits === 4 && (reader.given(NESTED, toBoolean)?.value ?? false),
-    computeDtype: 'bf16',
-    upcastRestToFp32: false,
+    computeDtype: computeDtype(reader),
+    upcastRestToFp32: script.mentions('prepare_model_for_kbit_training'),
   };
   return { value, origin: (bits === 4 ? four : eight)!.origin };
 }

@@ -2,7 +2,7 @@ import { type Diagnostic, error, fail, ok, type Result, warning } from '../../co
 import { formatOrigin, type Origin, type Setting, type TrainingSpec } from '../../spec/index.ts';
 import type { ReadContext, ResumeSupport, Unread } from '../contract.ts';
 import type { Claim, Position, Reading } from '../dialect.ts';
-import { orNull, toBoolean, toFloatDType, toInteger, toOneOf, toText } from '../hf-argparser/convert.ts';
+import { orNull, toBoolean, toFloatDType, toOneOf, toText } from '../hf-argparser/convert.ts';
 import { type Grammar, parseFlags } from '../hf-argparser/grammar.ts';
 import { type SettingReader, settingReader } from '../hf-argparser/settings.ts';
 import { layerValues, type Values } from '../hf-argparser/values.ts';
@@ -11,6 +11,7 @@ import { SCRIPT_FIELDS, TRAINING_ARGUMENT_NAMES, TRAINING_ARGUMENTS_NEGATABLE, T
 import { readScriptLora } from './lora.ts';
 import { readObjective } from './objective.ts';
 import { readScript, type ScriptFacts } from './script.ts';
+import { parsesArguments, readScriptValues } from './script-values.ts';
 import { readMaxLength } from './sequence-length.ts';
 import { dataParallelTrap, readTrainerSharding } from './sharding.ts';
 import { launchedPrecision, readTrainingArguments } from './training-arguments.ts';
@@ -48,6 +49,7 @@ export function readHfTrainer(claim: Claim, position: Position, context: ReadCon
     appendAt: appendPlace(parsed, argv),
     ...(argsFile ? { argsFile } : {}),
     ...(json ? { file: json.value } : {}),
+    ...scriptSource(script),
   });
   const reader = settingReader(values, false);
   const launched = launchedPrecision(
@@ -115,14 +117,20 @@ function modelSetting(reader: SettingReader): Pick<TrainingSpec, 'modelNameOrPat
 
 /** `dtype="…"` of the one from_pretrained call counts where no flag says it; without either, the checkpoint's own. */
 function readDtype(reader: SettingReader, script: ScriptFacts): NonNullable<TrainingSpec['dtype']> {
-  const written = script.only(/(?<!compute_)(?:torch_)?dtype\s*=\s*["']?(?:torch\.)?(bfloat16|float16|float32|auto)\b/);
-  const dtype = written && toFloatDType(written.groups[0]!);
-  const otherwise =
-    written && dtype?.ok
-      ? { value: dtype.value, origin: { kind: 'file', path: script.path!, line: written.line } as const }
-      : { value: 'auto' as const, origin: DEFAULT };
+  const otherwise = scriptDtype(script);
   const flag = reader.setting(DTYPE_KEYS, orNull(toFloatDType), otherwise);
   return flag.value === null && flag.origin.kind !== 'argv' ? otherwise : (flag as Setting<'auto'>);
+}
+
+/** The dtype that the text's one `dtype=…` names, else the checkpoint's own. */
+export function scriptDtype(script: ScriptFacts): NonNullable<TrainingSpec['dtype']> {
+  const written = script.only(
+    /(?<!compute_)(?:torch_)?dtype["']?\s*[=:]\s*["']?(?:torch\.)?(bfloat16|float16|float32|auto)\b/,
+  );
+  const dtype = written && toFloatDType(written.groups[0]!);
+  return written && dtype?.ok
+    ? { value: dtype.value, origin: { kind: 'file', path: script.path!, line: written.line } as const }
+    : { value: 'auto' as const, origin: DEFAULT };
 }
 
 function readAttention(reader: SettingReader, script: ScriptFacts): NonNullable<TrainingSpec['attnImplementation']> {
@@ -171,14 +179,27 @@ export function unreadKeys(reader: SettingReader, known: ReadonlySet<string>): r
     }));
 }
 
-/** Trainer itself ignores the field: the script must hand it to `train()`. */
-export function scriptResume(script: ScriptFacts): ResumeSupport {
-  if (script.mentions('resume_from_checkpoint')) return { kind: 'supported', how: '--resume_from_checkpoint DIR' };
-  const reason =
-    script.text === undefined
-      ? 'the script cannot be read here, so whether it hands resume_from_checkpoint to train() is not known'
-      : 'the script does not hand resume_from_checkpoint to train()';
-  return { kind: 'unsupported', reason };
+/** What the script's text says, as the last of the sources of values. */
+export function scriptSource(script: ScriptFacts): {
+  readonly script?: NonNullable<ReturnType<typeof readScriptValues>>;
+} {
+  const values = readScriptValues(script);
+  return values ? { script: values } : {};
 }
 
-export const integerOrNull = orNull(toInteger(1));
+/** `train(resume_from_checkpoint=True)`: from the last checkpoint of the output folder, whatever the command says. */
+export const resumesByItself = (script: ScriptFacts): boolean =>
+  /\.train\(\s*resume_from_checkpoint\s*=\s*True\b/.test(script.text ?? '');
+
+/** Trainer itself ignores the field: the script must hand it to `train()`. */
+export function scriptResume(script: ScriptFacts): ResumeSupport {
+  if (resumesByItself(script))
+    return { kind: 'supported', how: 'by itself from the last checkpoint in its output folder' };
+  if (script.text === undefined) {
+    const reason = 'the script cannot be read here, so whether it hands resume_from_checkpoint to train() is not known';
+    return { kind: 'unsupported', reason };
+  }
+  if (parsesArguments(script) === false) return { kind: 'unsupported', reason: `${script.path} takes no flags` };
+  if (script.mentions('resume_from_checkpoint')) return { kind: 'supported', how: '--resume_from_checkpoint DIR' };
+  return { kind: 'unsupported', reason: 'the script does not hand resume_from_checkpoint to train()' };
+}

@@ -1,9 +1,10 @@
 import type { FloatDType } from '../../core/index.ts';
 import type { SettingName } from '../../spec/index.ts';
 import type { FileValue, Layer, Written } from '../dialect.ts';
-import { cannot } from '../hf-argparser/written.ts';
+import { cannot, wrote } from '../hf-argparser/written.ts';
 import { TRAINING_ARGUMENT_NAMES } from './fields.ts';
-import { ATTENTION_KEYS, DTYPE_KEYS, type HfDetail, scriptResume } from './read.ts';
+import { ATTENTION_KEYS, DTYPE_KEYS, type HfDetail, resumesByItself, scriptResume } from './read.ts';
+import { parsesArguments } from './script-values.ts';
 import { LENGTH_KEYS } from './sequence-length.ts';
 import { fieldSetter, writeTrainingArguments } from './write-arguments.ts';
 
@@ -26,6 +27,7 @@ export function writeHfTrainer(layer: Layer<HfDetail>, setting: SettingName, to:
     case 'dtype':
       return ownFlag(layer.reading.detail, DTYPE_KEYS, to === 'auto' ? 'auto' : DTYPE_NAMES[to as FloatDType], 'dtype');
     case 'resumeFromCheckpoint': {
+      if (resumesByItself(script)) return wrote();
       const resume = scriptResume(script);
       return resume.kind === 'supported' ? set('resume_from_checkpoint', to as FileValue) : cannot(resume.reason);
     }
@@ -50,6 +52,7 @@ export function searchesBatch(setting: SettingName, values: HfDetail['values']):
  * that cannot be read, or leaves parsing to another file, is taken for an HfArgumentParser script by the flags it was given.
  */
 function permitted({ script, values }: HfDetail, key: string): true | string {
+  if (parsesArguments(script) === false) return `${script.path} takes no flags`;
   if (script.mentions(key)) return true;
   const ownParser = script.mentions('ArgumentParser') && !script.mentions('HfArgumentParser');
   if (ownParser) return `${script.path} has no --${key}`;
@@ -61,6 +64,7 @@ function permitted({ script, values }: HfDetail, key: string): true | string {
 
 /** A setting that scripts name differently: the flag that was given, else the first name that the text declares. */
 function ownFlag(detail: HfDetail, keys: readonly string[], value: FileValue, what: string): Written {
+  if (parsesArguments(detail.script) === false) return cannot(`${detail.script.path} takes no flags`);
   const found = detail.values.find(...keys);
   if (found) return detail.values.assign(found.key, value);
   const declared = keys.find((key) =>

@@ -10,6 +10,8 @@ import {
 import type { Unread } from '../contract.ts';
 import { orNull, toBoolean, toFloatDType, toInteger, toNumber, toOneOf, toWords } from '../hf-argparser/convert.ts';
 import type { SettingReader } from '../hf-argparser/settings.ts';
+import { scriptDtype } from '../hf-trainer/read.ts';
+import type { ScriptFacts } from '../hf-trainer/script.ts';
 import { readTargets } from './target-modules.ts';
 import type { TrlVersion } from './versions.ts';
 
@@ -36,17 +38,17 @@ export function readPeft(
   reader: SettingReader,
   version: TrlVersion,
   shardsWithZero3: boolean,
-  strict: boolean,
+  script: ScriptFacts | undefined,
 ): PeftReading {
   const { origin } = version;
-  const dtype = reader.setting(['dtype', 'torch_dtype'], orNull(toFloatDType), { value: version.dtype, origin });
+  const dtype = reader.setting(['dtype', 'torch_dtype'], orNull(toFloatDType), unsaidDtype(version, script));
   const load: Setting<FloatDType | 'auto'> =
     dtype.value === null ? { ...dtype, value: 'auto' } : (dtype as Setting<FloatDType>);
-  const quantization = readQuantization(reader, version, load);
+  const quantization = readQuantization(reader, version, load, script);
   const peft = reader.setting(['use_peft'], toBoolean, { value: false, origin });
   const common: TrainingSpec = { dtype: load, ...(quantization ? { quantization } : {}) };
   reader.note(...LORA_KEYS, 'bnb_4bit_quant_storage');
-  if (quantization && peft.value !== true && !strict) return quantizedScript(common, quantization);
+  if (quantization && peft.value !== true && script) return quantizedScript(common, quantization);
   if (peft.value !== true) {
     const ignored = LORA_KEYS.flatMap((key) => reader.values.find(key) ?? []);
     return {
@@ -73,6 +75,12 @@ export function readPeft(
     unread: [],
     diagnostics: [],
   };
+}
+
+/** A script that loads the model itself leaves the dtype to it; TRL's own loading takes fp32. */
+function unsaidDtype({ dtype, origin }: TrlVersion, script: ScriptFacts | undefined): Setting<FloatDType | 'auto'> {
+  const own = script && scriptDtype(script);
+  return own && (own.origin.kind === 'file' || script.mentions('from_pretrained')) ? own : { value: dtype, origin };
 }
 
 /** A quantised model trains only through an adapter, so a script that quantises brings one of its own. */
@@ -111,19 +119,21 @@ function readQuantization(
   reader: SettingReader,
   version: TrlVersion,
   dtype: Setting<FloatDType | 'auto'>,
+  script: ScriptFacts | undefined,
 ): Setting<Quantization> | undefined {
   const four = reader.given(['load_in_4bit'], toBoolean);
   const eight = reader.given(['load_in_8bit'], toBoolean);
   const type = reader.given(['bnb_4bit_quant_type'], toOneOf('nf4', 'fp4'));
   const nested = reader.given(['use_bnb_nested_quant'], toBoolean);
+  const compute = reader.given(['bnb_4bit_compute_dtype'], toFloatDType)?.value ?? dtype.value;
   const bits = four?.value ? 4 : eight?.value ? 8 : undefined;
   if (!bits) return undefined;
   const value: Quantization = {
     bits,
     quantType: bits === 8 ? 'int8' : (type?.value ?? 'nf4'),
     doubleQuant: bits === 4 && (nested?.value ?? false),
-    computeDtype: dtype.value === null || dtype.value === 'auto' ? 'fp32' : dtype.value,
-    upcastRestToFp32: version.kbitPreparation,
+    computeDtype: compute === null || compute === 'auto' ? 'fp32' : compute,
+    upcastRestToFp32: version.kbitPreparation || script?.mentions('prepare_model_for_kbit_training') === true,
   };
   return { value, origin: (bits === 4 ? four : eight)!.origin };
 }

@@ -7,7 +7,7 @@ import { type ParsedFlags, parseFlags } from '../hf-argparser/grammar.ts';
 import { type SettingReader, settingReader } from '../hf-argparser/settings.ts';
 import { layerValues, type Values } from '../hf-argparser/values.ts';
 import { appendPlace, readArgsFile, tokensFrom } from '../hf-trainer/arguments.ts';
-import { ATTENTIONS, autoBatch, ownOrEngine, scriptResume } from '../hf-trainer/read.ts';
+import { ATTENTIONS, autoBatch, ownOrEngine, scriptResume, scriptSource } from '../hf-trainer/read.ts';
 import { dataParallelTrap, readTrainerSharding } from '../hf-trainer/sharding.ts';
 import { launchedPrecision, readTrainingArguments } from '../hf-trainer/training-arguments.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
@@ -48,6 +48,7 @@ export function readTrl(
     appendAt: Math.max(appendPlace(parsed, argv), (at ?? -1) + 1),
     ...(argsFile ? { argsFile } : {}),
     ...(config ? { file: config.value } : {}),
+    ...(start.form === 'script' ? scriptSource(start.script) : {}),
   });
   const reader = settingReader(values, start.form !== 'script');
   const launch = start.form === 'cli' ? readTrlLaunch(reader, grammar, position, context) : undefined;
@@ -68,7 +69,7 @@ export function readTrl(
     reader,
     version,
     strategies.some((each) => each?.strategy === 'zero3'),
-    start.form !== 'script',
+    start.form === 'script' ? start.script : undefined,
   );
   const length = readLength(reader, start.command, version);
   const settings = readSettings(reader, start, version, launched);
