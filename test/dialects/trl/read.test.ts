@@ -249,7 +249,7 @@ describe('YAML that must not be taken at its word', () => {
     ['duplicate-key', 'max_length: 5\nmax_length: 900\n', 900],
     ['alias', 'seed: &n 900\nmax_length: *n\n', 900],
     ['merge-key', 'base: &b {max_length: 900}\n<<: *b\n', 900],
-    ['interpolation', 'max_length: ${LENGTH}\n', null],
+    ['interpolation', `max_length: \${LENGTH}\n`, null],
   ])('reads through a %s and will not write through it', (reason, text, value) => {
     const reading = read('trl sft --config c.yaml', { files: { 'c.yaml': text }, gpus: 1 });
     expect(reading.spec.maxLength?.value).toBe(value);
