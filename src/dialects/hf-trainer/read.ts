@@ -7,7 +7,7 @@ import { type Grammar, parseFlags } from '../hf-argparser/grammar.ts';
 import { type SettingReader, settingReader } from '../hf-argparser/settings.ts';
 import { layerValues, type Values } from '../hf-argparser/values.ts';
 import { appendPlace, readArgsFile, readJsonArguments, tokensFrom } from './arguments.ts';
-import { SCRIPT_FIELDS, TRAINING_ARGUMENT_NAMES, TRAINING_ARGUMENTS_NEGATABLE, TRANSFORMERS } from './fields.ts';
+import { SCRIPT_FIELDS, TRAINING_ARGUMENTS_NEGATABLE, TRANSFORMERS } from './fields.ts';
 import { readScriptLora } from './lora.ts';
 import { readObjective } from './objective.ts';
 import { readScript, type ScriptFacts } from './script.ts';
@@ -103,7 +103,7 @@ export function readHfTrainer(claim: Claim, position: Position, context: ReadCon
     ...(sharding.sharding ? { sharding: sharding.sharding } : {}),
     ...(trap ?? {}),
     engines: sharding.engines,
-    unread: [...reader.unread, ...unreadKeys(reader, TRAINING_ARGUMENT_NAMES)],
+    unread: [...reader.unread, ...unreadKeys(reader, new Set(SCRIPT_FIELDS.keys()))],
     diagnostics,
     resume: scriptResume(script),
     detail: { values, script },

@@ -28,6 +28,8 @@ export const FORMER_NAMES: Readonly<Record<string, readonly string[]>> = {
   per_device_train_batch_size: ['per_gpu_train_batch_size'],
   per_device_eval_batch_size: ['per_gpu_eval_batch_size'],
   eval_strategy: ['evaluation_strategy'],
+  // TRL's own switch before transformers had one.
+  use_liger_kernel: ['use_liger'],
 };
 
 /**
@@ -121,7 +123,7 @@ function readCheckpointing(reader: SettingReader, defaults: TrainingDefaults): S
 
 function readLiger(reader: SettingReader, defaults: TrainingDefaults): Setting<LossImpl> {
   reader.note('liger_kernel_config');
-  const liger = reader.given(['use_liger_kernel'], toBoolean);
+  const liger = reader.given(['use_liger_kernel', 'use_liger'], toBoolean);
   const config = reader.given(['liger_kernel_config'], orNull(toMap));
   // Liger's model patch brings the fused loss unless its own switch says otherwise.
   const fused = liger?.value === true && config?.value?.fused_linear_cross_entropy !== false;

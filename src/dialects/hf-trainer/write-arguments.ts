@@ -104,6 +104,6 @@ function writeSwitch(values: Values, set: SetField, key: string, to: boolean): W
 
 function writeLoss(values: Values, set: SetField, to: LossImpl): Written {
   if (to === 'chunked') return cannot('transformers has no chunked loss');
-  if (to === 'full' && !values.find('use_liger_kernel')) return wrote();
+  if (to === 'full' && !values.find('use_liger_kernel', 'use_liger')) return wrote();
   return set('use_liger_kernel', to === 'fused');
 }

@@ -1,6 +1,6 @@
 import type { Grammar } from '../hf-argparser/grammar.ts';
 import type { Fields } from '../hf-trainer/fields.ts';
-import { mergeFields, TRAINING_ARGUMENTS, TRAINING_ARGUMENTS_NEGATABLE } from '../hf-trainer/fields.ts';
+import { FORMER_FIELDS, mergeFields, TRAINING_ARGUMENTS, TRAINING_ARGUMENTS_NEGATABLE } from '../hf-trainer/fields.ts';
 
 /** The commands of `trl`, each a trainer with a config class of its own. */
 export const COMMANDS = ['sft', 'dpo', 'grpo', 'kto', 'reward', 'rloo', 'distillation'] as const;
@@ -107,8 +107,14 @@ export const FORMER: Readonly<Record<string, { readonly now: string; readonly si
 
 /** Options of one trainer's parser. `open`: a script that may declare more. */
 export function trlGrammar(command: Command, open: boolean, declares?: (spelling: string) => boolean): Grammar {
-  const former: Fields = fields(`${Object.keys(FORMER).join(' ')} chat_template dataset_mixture`);
-  const known = mergeFields(TRAINING_ARGUMENTS, SHARED, BASE, ...OWN[command], ...(open ? [former] : []));
+  const former: Fields = fields(`${Object.keys(FORMER).join(' ')} chat_template dataset_mixture use_liger`);
+  const known = mergeFields(
+    TRAINING_ARGUMENTS,
+    SHARED,
+    BASE,
+    ...OWN[command],
+    ...(open ? [FORMER_FIELDS, former] : []),
+  );
   const negatable = new Set([...TRAINING_ARGUMENTS_NEGATABLE, 'gradient_checkpointing', ...NEGATABLE[command]]);
   return { fields: known, negatable, open, ...(declares ? { declares } : {}) };
 }

@@ -97,7 +97,7 @@ function aliased(detail: TrlDetail, keys: readonly string[], value: FileValue): 
 
 /** Liger and the chunked loss exclude each other: TRL raises when both are asked for. */
 function writeLoss({ values, start, version }: TrlDetail, set: SetField, to: LossImpl): Written {
-  const liger = values.find('use_liger_kernel') ? set('use_liger_kernel', false) : wrote();
+  const liger = values.find('use_liger_kernel', 'use_liger') ? set('use_liger_kernel', false) : wrote();
   if (start.command !== 'sft') {
     if (to === 'chunked') return cannot(`trl ${start.command} has no chunked loss`);
     return to === 'fused' ? set('use_liger_kernel', true) : liger;

@@ -17,6 +17,8 @@ bf16: true
 max_seq_length: 1800
 per_device_train_batch_size: 3
 overwrite_output_dir: true
+use_liger: true
+flavour: sweet
 `;
 const files = { 'recipes/otter/sft/config_qlora.yaml': recipe };
 const line = 'accelerate launch --num_processes=2 scripts/sft.py --config recipes/otter/sft/config_qlora.yaml --seed 4';
@@ -36,11 +38,12 @@ describe('a recipe', () => {
         '{"bits":4,"quantType":"nf4","doubleQuant":false,"computeDtype":"bf16","upcastRestToFp32":true} <- recipes/otter/sft/config_qlora.yaml:3',
       gradientCheckpointing:
         '{"everyNLayers":1,"offload":false,"enabled":false,"useReentrant":false} <- default trl 0.19',
-      lossImpl: '"full" <- default trl 0.19',
+      lossImpl: '"fused" <- recipes/otter/sft/config_qlora.yaml:17',
       objective: '"sft" <- trl sft',
     });
     expect(reading.spec.lora?.value?.adapterDtype).toBe('fp32');
     expect(reading.diagnostics).toEqual([]);
+    expect(reading.unread.filter((each) => each.reason === 'unknown-key').map((each) => each.key)).toEqual(['flavour']);
     expect(reading.resume.kind).toBe('supported');
   });
 
