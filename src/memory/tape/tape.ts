@@ -25,7 +25,7 @@ export class Buffer {
 
   constructor(
     readonly bytes: number,
-    readonly owner: number,
+    public owner: number,
   ) {}
 }
 
@@ -139,6 +139,13 @@ export class Tape {
       this.live[buffer.owner]! -= buffer.bytes;
       this.total -= buffer.bytes;
     }
+  }
+
+  /** Moves what a buffer counts for: a gradient handed from the loss to the layers is no logits any more. */
+  reown(buffer: Buffer, to: number): void {
+    this.live[buffer.owner]! -= buffer.bytes;
+    this.live[to]! += buffer.bytes;
+    buffer.owner = to;
   }
 
   /** Lets go of a name. */

@@ -110,6 +110,8 @@ export function forwardPass(input: PassInput, phase: Phase): ForwardResult {
   const finalFrame: Frame = new Map([['hidden_states', last]]);
   runOps(ctx, description.final, finalFrame);
   const states = finalFrame.get('hidden_states')!;
+  const finalNodes = tape.nodes;
+  tape.nodes = [];
   if (!keepsMasks) for (const mask of masks) tape.release(mask);
   for (const tensor of named) if (tensor.buffer !== hidden.buffer) tape.drop(tensor);
   timeline.play(phase, tape.end());
@@ -131,6 +133,9 @@ export function forwardPass(input: PassInput, phase: Phase): ForwardResult {
       tape.begin();
       if (root) root.grad = tape.bytes(4);
       tape.backward(lossNodes);
+      tape.owner = TEMPORARY;
+      tape.backward(finalNodes);
+      if (last.node?.grad) tape.reown(last.node.grad, TEMPORARY);
       timeline.play('backward', tape.end());
       for (const { summary, times } of runs.toReversed()) timeline.play('backward', summary.backward, times);
       tape.owner = TEMPORARY;
