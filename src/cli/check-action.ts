@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { check, type PreflightOutcome } from '../jobs/index.ts';
-import { checkJson, diagnosticsJson, renderCheck } from '../report/index.ts';
+import { checkJson, diagnosticsJson, partialCheckJson, renderCheck } from '../report/index.ts';
 import { EXIT, worstExitCode } from './exit-codes.ts';
 import { readLaunchArgs } from './launch-args.ts';
 import { createPorts } from './ports.ts';
@@ -44,9 +44,15 @@ export async function checkAction(launch: string[], flags: CheckFlags, command: 
     );
 }
 
+/** A launch that cannot be read whole still shows what its command line says. */
+function unreadJson(outcome: Exclude<PreflightOutcome, { kind: 'checked' }>): object {
+  if (outcome.kind === 'usage' || !outcome.partial) return diagnosticsJson(outcome.diagnostics);
+  return partialCheckJson(outcome.partial, outcome.diagnostics);
+}
+
 function show(outcome: PreflightOutcome, flags: CheckFlags, terminal: Terminal): number {
   if (outcome.kind !== 'checked') {
-    if (flags.json) terminal.out(JSON.stringify(diagnosticsJson(outcome.diagnostics)));
+    if (flags.json) terminal.out(JSON.stringify(unreadJson(outcome)));
     showDiagnostics(terminal, outcome.diagnostics);
     return outcome.kind === 'usage' ? EXIT.usage : EXIT.unreadableConfig;
   }

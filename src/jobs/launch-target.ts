@@ -6,6 +6,7 @@ import {
   type NativeConfig,
   type ReadContext,
   readLaunch,
+  readLaunchPartly,
   readNativeConfig,
 } from '../dialects/index.ts';
 
@@ -77,6 +78,12 @@ export function readTarget(ports: Ports, target: LaunchTarget, visibleGpus: numb
   const native = readNativeConfig(shown, context);
   return native.ok ? ok({ reading: native.value.reading, policy: native.value.policy, sources }) : native;
 }
+
+/** What the command line alone says of a launch whose files cannot be read; undefined: nothing, or a config. */
+export const readWithoutFiles = (ports: Ports, target: LaunchTarget): LaunchReading | undefined =>
+  target.kind === 'command'
+    ? readLaunchPartly(target.argv, createReadContext(ports, undefined, {})).reading
+    : undefined;
 
 /** A path below the working directory is shown relative to it. */
 function shorterPath(cwd: string, path: string): string {

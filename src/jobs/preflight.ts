@@ -6,7 +6,7 @@ import { type Policy, planRun, type Surroundings } from '../planner/index.ts';
 import type { CheckReport } from '../report/index.ts';
 import { type PlanValues, planValues, type TrainingSpec } from '../spec/index.ts';
 import { type ChosenGpu, chooseGpu } from './choose-gpus.ts';
-import { type LaunchTarget, readTarget, type TargetReading } from './launch-target.ts';
+import { type LaunchTarget, readTarget, readWithoutFiles, type TargetReading } from './launch-target.ts';
 import { type FoundModel, findModel } from './model.ts';
 import { planWithPackages, surroundingsOf } from './plan-with-packages.ts';
 import { mergePolicy, type PolicyFlags } from './policy.ts';
@@ -46,7 +46,12 @@ export type PreflightOutcome =
   /** Wrong flags: exit 2. */
   | { readonly kind: 'usage'; readonly diagnostics: readonly Diagnostic[] }
   /** The launch config cannot be read: exit 3. */
-  | { readonly kind: 'unreadable'; readonly diagnostics: readonly Diagnostic[] };
+  | {
+      readonly kind: 'unreadable';
+      readonly diagnostics: readonly Diagnostic[];
+      /** What the command line alone says, where there is one. */
+      readonly partial?: LaunchReading;
+    };
 
 /** A launch with the machine it would run on. */
 interface ReadOnMachine extends TargetReading {
@@ -73,7 +78,10 @@ async function readOnMachine(
   request: PreflightRequest,
 ): Promise<{ kind: 'read'; on: ReadOnMachine } | Exclude<PreflightOutcome, Preflight>> {
   const first = readTarget(ports, request.target, undefined);
-  if (!first.ok) return { kind: 'unreadable', diagnostics: first.error };
+  if (!first.ok) {
+    const partial = readWithoutFiles(ports, request.target);
+    return { kind: 'unreadable', diagnostics: first.error, ...(partial ? { partial } : {}) };
+  }
   const { env, spec } = first.value.reading;
   const hardware = await detectHardware(ports, {
     ...(request.gpu === undefined ? {} : { gpu: request.gpu }),

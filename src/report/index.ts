@@ -4,7 +4,14 @@ export { type CheckTextOptions, renderCheck, renderEstimate } from './check-text
 export { renderDiagnostic } from './diagnostic-text.ts';
 export { renderDryRun, unifiedDiff } from './dry-run.ts';
 export { failureNumbers, failureTitle } from './failure-text.ts';
-export { changeJson, checkJson, diagnosticJson, diagnosticsJson, SCHEMA_VERSION } from './json/check-json.ts';
+export {
+  changeJson,
+  checkJson,
+  diagnosticJson,
+  diagnosticsJson,
+  partialCheckJson,
+  SCHEMA_VERSION,
+} from './json/check-json.ts';
 export { estimateBody, estimateErrorJson, estimateJson } from './json/estimate-json.ts';
 export { runEventJson } from './json/run-event-json.ts';
 export { snakeCased } from './json/snake-case.ts';

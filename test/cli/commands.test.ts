@@ -49,6 +49,17 @@ describe('check', () => {
     expect(stderr).toBe('');
   });
 
+  it('shows what the command line says when a file it names is missing', async () => {
+    const argv = ['trl', 'sft', '--config', 'gone.yaml', '--per_device_train_batch_size', '3'];
+    const { exitCode, stdout, stderr } = await box.run(['check', '--json', '--', ...argv]);
+    const { spec, plan, diagnostics } = JSON.parse(stdout);
+    expect(exitCode).toBe(3);
+    expect(stderr).toMatch(/error\[unreadable-file\]: cannot read gone\.yaml/);
+    expect(spec.per_device_train_batch_size).toEqual({ value: 3, origin: 'argv[5]' });
+    expect(spec.max_length.value).toBeNull();
+    expect([plan, diagnostics[0].code]).toEqual([null, 'unreadable-file']);
+  });
+
   it('keeps to 80 columns, and has no colour or motion where nobody watches', async () => {
     const { stdout } = await box.run(['check', 'snug.yaml', '--gpu', '8GiB']);
     expect(Math.max(...stdout.split('\n').map((line) => [...line].length))).toBeLessThanOrEqual(80);

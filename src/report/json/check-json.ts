@@ -1,4 +1,5 @@
 import { assertNever, type Diagnostic } from '../../core/index.ts';
+import type { LaunchReading } from '../../dialects/index.ts';
 import type { Refusal } from '../../planner/index.ts';
 import { formatOrigin, type SettingName, type SpecChange, settingKey, type TrainingSpec } from '../../spec/index.ts';
 import type { CheckReport } from '../check-report.ts';
@@ -48,6 +49,17 @@ export const diagnosticsJson = (diagnostics: readonly Diagnostic[]) => ({
   schema_version: SCHEMA_VERSION,
   diagnostics: diagnostics.map(diagnosticJson),
 });
+
+/** A launch of which only the command line could be read: no machine, no estimate, no plan. */
+export const partialCheckJson = (reading: LaunchReading, diagnostics: readonly Diagnostic[]) =>
+  checkJson({
+    argv: reading.command.argv,
+    env: reading.env,
+    reading,
+    spec: reading.spec,
+    hardware: { gpus: [], source: 'none', notes: [], host: undefined, sharedMemory: undefined, disk: undefined },
+    diagnostics: [...diagnostics, ...reading.diagnostics],
+  });
 
 const refusalJson = (refusal: Refusal) => ({
   shortfall_bytes: Math.round(refusal.shortfallBytes),
