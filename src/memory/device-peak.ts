@@ -3,6 +3,7 @@ import type { PlanValues } from '../spec/index.ts';
 import { contextBytes, type DeviceFacts } from './device.ts';
 import { type MemoryEstimate, TERM_NAMES, type TermName } from './estimate.ts';
 import { fragmentationOf } from './reserved.ts';
+import type { Sharding } from './sharding.ts';
 import { isBefore } from './versions.ts';
 import type { Peak } from './walk/timeline.ts';
 
@@ -14,7 +15,7 @@ export function devicePeak(
   facts: ModelFacts,
   device: DeviceFacts,
   peak: Readonly<Peak>,
-  ranks: number,
+  sharding: Sharding,
   rowsPerRow: number,
 ): Sums {
   const at = (name: TermName): number => peak.owners[TERM_NAMES.indexOf(name)]!;
@@ -23,11 +24,12 @@ export function devicePeak(
   const fragmentation = fragmentationOf({
     allocatedBytes: allocated,
     transientBytes: at('activations') + at('logits') + at('temporaryBuffers'),
+    gatheredBytes: sharding.engine !== 'ddp' && sharding.weightShare < 1 ? at('communicationBuffers') : 0,
     logitsBytes: values.lossImpl === 'full' ? rows * facts.vocabSize * 4 : 0,
     olderLoss: isBefore(values.versions.transformers, '4.50'),
     allocatorConf: values.allocatorConf,
   });
-  const context = contextBytes(device, ranks);
+  const context = contextBytes(device, sharding.ranks);
   const terms = Object.fromEntries(TERM_NAMES.map((name) => [name, Math.round(at(name))])) as Record<TermName, number>;
   // Rounding of shares may leave a byte or two: they belong to the largest transient owner.
   const rest = allocated - TERM_NAMES.reduce((total, name) => total + terms[name], 0);

@@ -52,7 +52,7 @@ export function estimateMemory(
       total: facts.parameters + headParameters,
       trainable: plan.trainable + (pooled ? facts.hiddenSize - (values.method === 'full' ? untiedHead(facts) : 0) : 0),
     },
-    vram: { ...devicePeak(values, facts, device, peak, sharding.ranks, objective.rowsPerRow), peakPhase: phase },
+    vram: { ...devicePeak(values, facts, device, peak, sharding, objective.rowsPerRow), peakPhase: phase },
     ram: hostRam({
       values,
       modelBytes: facts.parameters * (values.dtype === 'fp32' ? 4 : 2),

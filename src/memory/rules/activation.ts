@@ -60,6 +60,14 @@ function autocastPower(ctx: Context, x: Tensor): Tensor {
   return out;
 }
 
+/** Product of two values of the expression stack. */
+function productOf(tape: Tape, a: Tensor, b: Tensor): Tensor {
+  const out = multiply(tape, a, b);
+  tape.drop(a);
+  tape.drop(b);
+  return out;
+}
+
 /** `0.5 * x * (1 + tanh(c * (x + 0.044715 * x³)))`. */
 function geluNew(ctx: Context, x: Tensor): Tensor {
   const { tape } = ctx;
@@ -79,10 +87,7 @@ function geluNew(ctx: Context, x: Tensor): Tensor {
     (y) => keepOutput(tape, y),
     (y) => offset(tape, y),
   );
-  const out = multiply(tape, half, gate);
-  tape.drop(half);
-  tape.drop(gate);
-  return out;
+  return productOf(tape, half, gate);
 }
 
 /** `0.5 * x * (1 + tanh(x * a * (1 + 0.044715 * x * x)))`. */
@@ -105,8 +110,5 @@ function geluFast(tape: Tape, x: Tensor): Tensor {
     (y) => keepOutput(tape, y),
     (y) => offset(tape, y),
   );
-  const out = multiply(tape, half, gate);
-  tape.drop(half);
-  tape.drop(gate);
-  return out;
+  return productOf(tape, half, gate);
 }

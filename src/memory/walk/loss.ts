@@ -4,7 +4,7 @@ import type { Parameter, ParameterPlan } from '../parameters.ts';
 import type { Context } from '../rules/context.ts';
 import { linear, plainLinear } from '../rules/linear.ts';
 import { softcap } from '../rules/run-ops.ts';
-import { add, cast, keepOutput, matmul, scale, slice } from '../tape/primitives.ts';
+import { add, cast, copy, keepOutput, matmul, scale, slice } from '../tape/primitives.ts';
 import { F32, type Node, type Tape, Tensor } from '../tape/tape.ts';
 
 /** Rows the chunked loss projects at a time (TRL `_CHUNKED_LM_HEAD_CHUNK_SIZE`). */
@@ -56,7 +56,7 @@ function fullLoss(
   const logits = logitsOf(ctx, description, plan, hidden);
   const wide = cast(tape, logits, F32);
   const view = shifts ? slice(tape, wide, wide.elements, false) : tape.hold(wide);
-  const shifted = shifts ? copyOf(tape, view) : tape.hold(view);
+  const shifted = shifts ? copy(tape, view, false) : tape.hold(view);
   const { root, kept } = crossEntropy(tape, shifted);
   tape.drop(kept);
   tape.drop(shifted);
@@ -150,7 +150,7 @@ function chunkedLoss(
   const { tape, batch, tokens } = ctx;
   const rows = batch * Math.max(1, tokens - 1);
   const shifted = slice(tape, hidden, rows * description.hiddenSize, false);
-  const flat = batch > 1 ? copyOf(tape, shifted) : tape.hold(shifted);
+  const flat = batch > 1 ? copy(tape, shifted, false) : tape.hold(shifted);
   const sorted = gatherRows(tape, flat, rows);
   for (const tensor of [flat, shifted, hidden]) tape.drop(tensor);
   const chunk = Math.min(CHUNK_ROWS, rows);
@@ -242,17 +242,6 @@ function chunkBody(ctx: Context, description: ModelDescription, plan: ParameterP
   tape.drop(kept);
   tape.drop(wide);
   return new Tensor(tape.bytes(4), 1, F32, root);
-}
-
-function copyOf(tape: Tape, x: Tensor): Tensor {
-  const parent = x.node;
-  const node = parent
-    ? tape.node(x.elements, x.dtype, (grad) => {
-        grad.refs += 1;
-        tape.give(parent, grad);
-      })
-    : null;
-  return new Tensor(tape.alloc(x.elements, x.dtype), x.elements, x.dtype, node);
 }
 
 /** `h[order]`. */

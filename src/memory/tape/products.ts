@@ -1,0 +1,84 @@
+import { giveAs } from './gradients.ts';
+import { type Node, type Tape, Tensor } from './tape.ts';
+
+/** Matrix products and layer_norm, which keep their factors (see primitives.ts). */
+
+/**
+ * Two-dimensional product of `x` (rows × inFeatures) and a weight: keeps `x` for the weight's gradient and the weight
+ * for the input's.
+ */
+export function matmul(
+  tape: Tape,
+  x: Tensor,
+  weight: Tensor,
+  bias: Tensor | null,
+  rows: number,
+  outFeatures: number,
+): Tensor {
+  const elements = rows * outFeatures;
+  const dtype = x.dtype;
+  let node: Node | null = null;
+  if (x.node || weight.node || bias?.node) {
+    node = tape.node(elements, dtype, () => {
+      const toBias = bias?.node ? tape.alloc(bias.elements, dtype) : null;
+      const toWeight = weight.node ? tape.alloc(weight.elements, dtype) : null;
+      const toInput = x.node ? tape.alloc(x.elements, dtype) : null;
+      if (toBias) giveAs(tape, bias!, toBias, bias!.elements, dtype);
+      if (toWeight) tape.give(weight.node!, toWeight);
+      if (toInput) tape.give(x.node!, toInput);
+    });
+    if (weight.node) tape.save(node, x.buffer);
+    if (x.node) tape.save(node, weight.buffer);
+  }
+  return new Tensor(tape.alloc(elements, dtype), elements, dtype, node);
+}
+
+/** Batched product for attention: both factors are kept when both need gradients. */
+export function batchedMatmul(tape: Tape, a: Tensor, b: Tensor, elements: number): Tensor {
+  const dtype = a.dtype;
+  let node: Node | null = null;
+  if (a.node || b.node) {
+    node = tape.node(elements, dtype, () => {
+      const toA = a.node ? tape.alloc(a.elements, dtype) : null;
+      const toB = b.node ? tape.alloc(b.elements, dtype) : null;
+      if (toA) toA.headMajor = true;
+      if (toB) toB.headMajor = true;
+      if (toA) tape.give(a.node!, toA);
+      if (toB) tape.give(b.node!, toB);
+    });
+    if (b.node) tape.save(node, a.buffer);
+    if (a.node) tape.save(node, b.buffer);
+  }
+  const buffer = tape.alloc(elements, dtype);
+  buffer.headMajor = true;
+  return new Tensor(buffer, elements, dtype, node);
+}
+
+/** F.layer_norm: the input and two fp32 statistics a group are kept. */
+export function layerNorm(tape: Tape, x: Tensor, weight: Tensor | null, bias: Tensor | null, size: number): Tensor {
+  const groups = x.elements / size;
+  const meanBuffer = tape.bytes(groups * 4);
+  const rstd = tape.bytes(groups * 4);
+  const needs = x.node || weight?.node || bias?.node;
+  const out = tape.allocLike(x.elements, x.dtype, x.buffer);
+  const node = needs
+    ? tape.node(x.elements, x.dtype, (grad) => {
+        const toX = x.node ? tape.allocLike(x.elements, x.dtype, grad) : null;
+        const toWeight = weight?.node ? tape.alloc(size, weight.dtype) : null;
+        const toBias = bias?.node ? tape.alloc(size, bias.dtype) : null;
+        if (toWeight) tape.give(weight!.node!, toWeight);
+        if (toBias) tape.give(bias!.node!, toBias);
+        if (toX) tape.give(x.node!, toX);
+      })
+    : null;
+  if (node) {
+    tape.save(node, x.buffer);
+    tape.save(node, meanBuffer);
+    tape.save(node, rstd);
+    if (weight) tape.save(node, null);
+    if (bias) tape.save(node, null);
+  }
+  tape.release(meanBuffer);
+  tape.release(rstd);
+  return new Tensor(out, x.elements, x.dtype, node);
+}
