@@ -38,7 +38,7 @@ const AROUND: readonly Clue[] = [
   {
     phase: 'resume',
     func: /^_?(?:load_from_checkpoint|load_optimizer\w*|load_accelerator_state|load_checkpoint|load_fsdp_optimizer|load_rng_state|load_sharded_optimizer\w*|resume\w*|restore\w*|load_state|load_zero_checkpoint|load_optim\w*)$/,
-    code: /\boptim\w*\.load_state_dict\(|torch\.load\([^)]*(?:optim|ckpt|checkpoint|resume|last)|\.load_checkpoint\(|resume_from/,
+    code: /\boptim\w*\.load_state_dict\(|torch\.load\([^)]*(?:optim|ckpt|checkpoint|resume|last)|\.load_checkpoint\(|\bresume_from\w*\(/,
   },
 ];
 

@@ -1,5 +1,6 @@
 import { formatBytes } from '../core/index.ts';
 import { LEVER_CLASSES } from '../spec/index.ts';
+import { calibratedNeed } from './calibrate.ts';
 import type { Combination } from './combination.ts';
 import { availableOptions } from './levers/availability.ts';
 import { LEVERS } from './levers/index.ts';
@@ -71,13 +72,13 @@ function wouldHelp(context: RetryContext): readonly string[] {
     );
     if (levers.length === 0) return [];
     const allow = LEVER_CLASSES.filter((one) => one === leverClass || policy.allow.includes(one));
-    const plan = smallerByEstimate(context, allow, false);
-    const needs = plan && context.estimateOf(plan.values)?.vram.devicePeakBytes;
+    const smaller = smallerByEstimate(context, allow, false);
+    const needs = smaller && context.estimateOf(smaller.plan.values);
     if (failed.estimate && !needs) return [];
-    const size = needs ? `, predicted ${formatBytes(Math.ceil(needs * (factor ?? 1)))}` : '';
+    const size = needs ? `, predicted ${formatBytes(calibratedNeed(needs, factor ?? 1))}` : '';
     return [`--allow ${allow.join(',')}: ${levers.map(({ title }) => title).join(', ')}${size}`];
   });
-  const need = failed.estimate && factor ? failed.estimate.vram.devicePeakBytes * factor : undefined;
+  const need = failed.estimate && factor ? calibratedNeed(failed.estimate, factor) : undefined;
   const share = budget ? budget.headroomBytes / budget.capacityBytes : policy.headroom;
   const card = need
     ? `a GPU with ${formatBytes(Math.ceil(need / (1 - share)))} free for the last settings`
@@ -97,7 +98,8 @@ function exhausted(context: RetryContext): NextStep {
 
 /**
  * What to do after an attempt ended for want of VRAM. A retry is worked out from the original settings, keeps the global batch,
- * was not tried before, is predicted strictly smaller than the attempt that failed and fits by the failure's own numbers;
+ * was not tried before, is predicted strictly smaller than the attempt that failed and fits by the failure's own numbers, or is the
+ * smallest permitted where none does;
  * where nothing can be predicted for the phase that failed, it pulls a lever of that phase further. Plans that keep the
  * checkpoint come first.
  */
@@ -109,11 +111,17 @@ export function replan(request: ReplanRequest): NextStep {
     const plan = withAllocator(context);
     if (plan) return retryWith(plan, 'free memory lay in pieces too small to use', context);
   }
-  const byStep = (): Combination | undefined => smallerByStep(context);
-  const byEstimate = (): Combination | undefined =>
-    (request.checkpoint && smallerByEstimate(context, request.policy.allow, true)) ??
-    smallerByEstimate(context, request.policy.allow, false);
   const predicted = context.failed.estimate !== undefined && request.estimate !== undefined;
-  const plan = predicted && predictsPhase(context) ? byEstimate() : byStep();
-  return plan ? retryWith(plan, becauseOf(context), context) : exhausted(context);
+  if (!predicted || !predictsPhase(context)) {
+    const plan = smallerByStep(context);
+    return plan ? retryWith(plan, becauseOf(context), context) : exhausted(context);
+  }
+  const plans = [...(request.checkpoint ? [true] : []), false].flatMap(
+    (holding) => smallerByEstimate(context, request.policy.allow, holding) ?? [],
+  );
+  // What surely fits comes before what keeps the checkpoint but may fail again.
+  const chosen = plans.find(({ sure }) => sure) ?? plans[0];
+  if (!chosen) return exhausted(context);
+  const why = chosen.sure ? becauseOf(context) : `${becauseOf(context)}, which no permitted change surely covers`;
+  return retryWith(chosen.plan, why, context);
 }

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Failure } from '../diagnosis/index.ts';
 import type { MemoryEstimate } from '../memory/index.ts';
 import type { PlanValues } from '../spec/index.ts';
-import { shortfallFactor, usableAfter } from './calibrate.ts';
+import { calibratedNeed, shortfallFactor, usableAfter } from './calibrate.ts';
 import { specChanges } from './changes.ts';
 import { applyPicks, type Combination, type OptionsOf, optionSource } from './combination.ts';
 import { findPicks } from './find-picks.ts';
@@ -21,7 +21,7 @@ export interface RetryContext {
   readonly failed: { readonly picks: readonly number[]; readonly estimate: MemoryEstimate | undefined };
   /** Picks under which the checkpoint was written; those of the failed attempt where there is none. */
   readonly checkpointPicks: readonly number[];
-  /** Real need ÷ prediction, at least 1; undefined without a prediction. */
+  /** Real need of the tensors ÷ prediction, at least 1; undefined without a prediction. */
   readonly factor: number | undefined;
   /** What the next attempt may use, bytes; undefined: the card is not known. */
   readonly usableBytes: number | undefined;
@@ -84,7 +84,7 @@ export function retryWith(plan: Combination, because: string, context: RetryCont
       values: plan.values,
       changes: specChanges(request.values, plan, estimate, optionsOf, (at) => estimateOf(at)?.vram.devicePeakBytes),
       estimate,
-      calibratedBytes: estimate && factor && Math.ceil(estimate.vram.devicePeakBytes * factor),
+      calibratedBytes: estimate && factor && calibratedNeed(estimate, factor),
     },
     keepsCheckpoint: keepsCheckpoint(plan.picks, context),
     because,

@@ -187,6 +187,13 @@ describe('the phase, from the frames', () => {
       'vram_load_spike',
     ],
     [['main: x = torch.ones(n, device=dev)'], 'unknown', 'vram_capacity'],
+    // a run that was told to resume has long resumed when its step fails
+    [
+      ['main: trainer.train(resume_from_checkpoint=last)', 'training_step', 'compute_loss', 'forward'],
+      'forward',
+      'vram_capacity',
+    ],
+    [['main: step = resume_from_folder(model, path)', 'to'], 'resume', 'vram_load_spike'],
     // saving tensors for the backward pass is not saving a checkpoint
     [['training_step', 'forward: ctx.save_for_backward(x)', 'save_for_backward'], 'forward', 'vram_capacity'],
   ] as const)('%j -> %s', (frames, phase, kind) => {

@@ -57,7 +57,9 @@ describe('replan', () => {
     const budget = usable(34 * GiB);
     const { plan } = retried(replan(asked(values, { budget, failure: failure({ numbers }) })));
     const factor = (allocatedBytes + 2 * GiB) / predicted.vram.allocatedPeakBytes;
-    expect(plan.calibratedBytes).toBe(Math.ceil(plan.estimate!.vram.devicePeakBytes * factor));
+    const { allocatedPeakBytes, devicePeakBytes } = plan.estimate!.vram;
+    // Context and cache do not grow with what torch allocates.
+    expect(plan.calibratedBytes).toBe(Math.ceil(allocatedPeakBytes * factor) + devicePeakBytes - allocatedPeakBytes);
     expect(plan.calibratedBytes).toBeLessThanOrEqual(budget.usableBytes);
   });
 
@@ -232,6 +234,19 @@ describe('replan', () => {
     const step = replan(asked(toyValues(), changes));
     expect(step.kind).toBe('give-up');
     expect(step).toMatchObject({ reason: expect.stringMatching(reason) });
+  });
+
+  it('tries the smallest there is when nothing surely fits, and gives up when that is hardly smaller', () => {
+    const values = toyValues();
+    const { allocatedPeakBytes } = estimateOf(values).vram;
+    const numbers = { allocatedBytes: allocatedPeakBytes * 30, triedBytes: GiB };
+    const request = asked(values, { failure: failure({ numbers }) });
+    const { plan, because } = retried(replan(request));
+    expect(because).toContain('no permitted change surely covers');
+    expect(plan.calibratedBytes!).toBeGreaterThan(request.budget!.usableBytes);
+    expect(globalBatchSize(plan.values)).toBe(globalBatchSize(values));
+    const again = { ...request, attempts: [...request.attempts, attempt(plan.values)] };
+    expect(replan(again).kind).toBe('give-up');
   });
 
   it('never advises RAM for VRAM, and names the class that would help', () => {
