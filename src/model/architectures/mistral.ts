@@ -1,11 +1,11 @@
 import type { Architecture } from './architecture.ts';
 import { llamaLayer, llamaLine, readLlamaKeys } from './llama.ts';
-import { peftDefaults } from './parts.ts';
+import { noPeftDefaults, peftDefaults } from './parts.ts';
 
 export const mistral: Architecture = {
-  modelTypes: ['mistral'],
-  source: 'transformers 5.17 models/mistral/modeling_mistral.py',
-  describe: (config) => {
+  modelTypes: ['mistral', 'ministral'],
+  source: 'transformers 5.17 models/mistral/modeling_mistral.py, models/ministral/modeling_ministral.py',
+  describe: (config, modelType) => {
     const keys = readLlamaKeys(config, {
       hidden: 4096,
       intermediate: 14336,
@@ -17,7 +17,12 @@ export const mistral: Architecture = {
     return llamaLine(keys, {
       kinds: [llamaLayer(keys)],
       tied: config.flag('tie_word_embeddings', false),
-      peft: peftDefaults(['q_proj', 'v_proj'], ['k_proj', 'v_proj', 'down_proj'], ['down_proj']),
+      // Ministral makes a full and a sliding mask, whichever its layers use.
+      masks: modelType === 'ministral' ? 2 : 1,
+      peft:
+        modelType === 'ministral'
+          ? noPeftDefaults
+          : peftDefaults(['q_proj', 'v_proj'], ['k_proj', 'v_proj', 'down_proj'], ['down_proj']),
     });
   },
 };
