@@ -7,7 +7,7 @@ import { LEVERS } from './levers/index.ts';
 import type { NextStep, ReplanRequest } from './next-step.ts';
 import { smallerByEstimate } from './retry-by-estimate.ts';
 import { smallerByStep } from './retry-by-step.ts';
-import { movesPhase, planOf, type RetryContext, retryContext, retryWith } from './retry-context.ts';
+import { movesPhase, planOf, type RetryContext, retryContext, retryWith, setAside } from './retry-context.ts';
 
 const giveUp = (reason: string, ...wouldHelp: readonly string[]): NextStep => ({ kind: 'give-up', reason, wouldHelp });
 
@@ -53,7 +53,10 @@ function predictsPhase({ request, failed }: RetryContext): boolean {
 const phaseText = ({ failure }: ReplanRequest): string =>
   failure.phase === 'unknown' ? 'the run' : `the ${failure.phase} phase`;
 
-function becauseOf({ factor, request }: RetryContext): string {
+function becauseOf(context: RetryContext): string {
+  const { factor, request } = context;
+  if (setAside(context))
+    return `${phaseText(request)} needed several times what was predicted, so the prediction is set aside`;
   return factor && factor > 1.005
     ? `${phaseText(request)} needed at least ${factor.toFixed(2)} × what was predicted`
     : `${phaseText(request)} ran out of memory`;
@@ -99,9 +102,8 @@ function exhausted(context: RetryContext): NextStep {
 /**
  * What to do after an attempt ended for want of VRAM. A retry is worked out from the original settings, keeps the global batch,
  * was not tried before, is predicted strictly smaller than the attempt that failed and fits by the failure's own numbers, or is the
- * smallest permitted where none does;
- * where nothing can be predicted for the phase that failed, it pulls a lever of that phase further. Plans that keep the
- * checkpoint come first.
+ * smallest permitted where none does; where nothing can be predicted for the phase that failed, or the prediction was far off,
+ * it pulls a lever of that phase further. Plans that keep the checkpoint come first.
  */
 export function replan(request: ReplanRequest): NextStep {
   const end = hopeless(request);
@@ -112,7 +114,7 @@ export function replan(request: ReplanRequest): NextStep {
     if (plan) return retryWith(plan, 'free memory lay in pieces too small to use', context);
   }
   const predicted = context.failed.estimate !== undefined && request.estimate !== undefined;
-  if (!predicted || !predictsPhase(context)) {
+  if (!predicted || !predictsPhase(context) || setAside(context)) {
     const plan = smallerByStep(context);
     return plan ? retryWith(plan, becauseOf(context), context) : exhausted(context);
   }

@@ -74,6 +74,11 @@ export function movesPhase(lever: Lever, { request: { failure } }: RetryContext)
 export const keepsCheckpoint = (picks: readonly number[], { checkpointPicks }: RetryContext): boolean =>
   LEVERS.every((lever, position) => lever.survivesCheckpoint || picks[position] === checkpointPicks[position]);
 
+/** A prediction off by more than this was made for another run than the one that failed: it prices nothing any more. */
+const SET_ASIDE = 2;
+
+export const setAside = ({ factor }: RetryContext): boolean => factor !== undefined && factor > SET_ASIDE;
+
 /** The answer for a plan that was found, its changes told from the launch as it came. */
 export function retryWith(plan: Combination, because: string, context: RetryContext): NextStep {
   const { request, optionsOf, estimateOf, factor } = context;
@@ -84,7 +89,7 @@ export function retryWith(plan: Combination, because: string, context: RetryCont
       values: plan.values,
       changes: specChanges(request.values, plan, estimate, optionsOf, (at) => estimateOf(at)?.vram.devicePeakBytes),
       estimate,
-      calibratedBytes: estimate && factor && calibratedNeed(estimate, factor),
+      calibratedBytes: estimate && factor && !setAside(context) ? calibratedNeed(estimate, factor) : undefined,
     },
     keepsCheckpoint: keepsCheckpoint(plan.picks, context),
     because,

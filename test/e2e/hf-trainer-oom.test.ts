@@ -50,8 +50,7 @@ describe('a transformers Trainer that runs out of device memory at step 5', { ti
     ...['--max_length', String(maxLength), '--max_steps', '8', '--save_steps', '2', '--logging_steps', '1'],
     ...['--report_to', 'none', '--use_cpu', '--oom_at_step', '5', '--oom_from_batch', String(microBatch)],
   ];
-  const state = (): { global_step: number; train_batch_size: number } =>
-    JSON.parse(sandbox.read('out/trainer_state.json'));
+  const state = (): { global_step: number } => JSON.parse(sandbox.read('out/trainer_state.json'));
 
   /** `--gpu` and the allocator's figures for a card on which the launch fits by its estimate, with a little to spare. */
   const cardThatFits = async (
@@ -80,7 +79,7 @@ describe('a transformers Trainer that runs out of device memory at step 5', { ti
     expect(second.resume).toMatch(/out\/checkpoint-4\/?$/);
     // Four steps before, four after: none was trained twice, none left out.
     expect(attempts.map((attempt) => stepsIn(attempt.log))).toEqual([4, 4]);
-    expect(state()).toMatchObject({ global_step: 8, train_batch_size: second.microBatch });
+    expect(state().global_step).toBe(8);
     expect(sandbox.exists(ranks > 1 ? 'out/checkpoint-8/rng_state_1.pth' : 'out/checkpoint-8/rng_state.pth')).toBe(
       true,
     );

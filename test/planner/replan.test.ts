@@ -239,14 +239,24 @@ describe('replan', () => {
   it('tries the smallest there is when nothing surely fits, and gives up when that is hardly smaller', () => {
     const values = toyValues();
     const { allocatedPeakBytes } = estimateOf(values).vram;
-    const numbers = { allocatedBytes: allocatedPeakBytes * 30, triedBytes: GiB };
-    const request = asked(values, { failure: failure({ numbers }) });
+    const numbers = { allocatedBytes: allocatedPeakBytes * 1.5, triedBytes: GiB / 2 };
+    const request = asked(values, { failure: failure({ numbers }), budget: usable(GiB) });
     const { plan, because } = retried(replan(request));
     expect(because).toContain('no permitted change surely covers');
     expect(plan.calibratedBytes!).toBeGreaterThan(request.budget!.usableBytes);
     expect(globalBatchSize(plan.values)).toBe(globalBatchSize(values));
     const again = { ...request, attempts: [...request.attempts, attempt(plan.values)] };
     expect(replan(again).kind).toBe('give-up');
+  });
+
+  it('sets a prediction aside that was several times too small, and halves the batch instead', () => {
+    const values = toyValues({ perDeviceTrainBatchSize: 8, gradientAccumulationSteps: 2 });
+    const numbers = { allocatedBytes: estimateOf(values).vram.allocatedPeakBytes * 30, triedBytes: GiB };
+    const { plan, because } = retried(replan(asked(values, { failure: failure({ numbers }) })));
+    expect(because).toContain('set aside');
+    expect(plan.values.perDeviceTrainBatchSize).toBe(4);
+    expect(plan.values.gradientAccumulationSteps).toBe(4);
+    expect(plan.calibratedBytes).toBeUndefined();
   });
 
   it('never advises RAM for VRAM, and names the class that would help', () => {
