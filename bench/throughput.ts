@@ -1,6 +1,6 @@
 import { estimateMemory } from '../src/memory/index.ts';
 import { describeModel } from '../src/model/index.ts';
-import type { PlanValues } from '../src/spec/index.ts';
+import { NEUTRAL_VALUES, type PlanValues } from '../src/spec/index.ts';
 
 /** Published shapes, written out so that the bench needs no files. */
 const MODELS = [
@@ -71,32 +71,14 @@ function* plans(): Generator<{ model: number; values: PlanValues }> {
             yield {
               model,
               values: {
-                objective: 'sft',
-                method: 'full',
+                ...NEUTRAL_VALUES,
                 dtype: 'bf16',
                 mixedPrecision: maxLength % 16 === 0 ? 'bf16' : 'no',
                 perDeviceTrainBatchSize,
-                perDeviceEvalBatchSize: 8,
-                eval: false,
                 gradientAccumulationSteps: 2,
                 maxLength,
-                packing: false,
-                paddingFree: false,
-                attentionMask: false,
-                attnImplementation: 'sdpa',
                 gradientCheckpointing: { enabled, useReentrant: false, everyNLayers: 1, offload: false },
                 optim: enabled ? 'adamw_torch_fused' : 'adamw_torch',
-                maxGradNorm: 1,
-                quantization: null,
-                lora: null,
-                ia3: null,
-                distributed: { nodes: 1, processesPerNode: 1, strategy: 'ddp', offload: [] },
-                dataloaderNumWorkers: 0,
-                dataloaderPinMemory: true,
-                lossImpl: 'full',
-                versions: { torch: '2.13', transformers: '5.17', peft: '0.21', trl: '1.13' },
-                saveTotalLimit: null,
-                allocatorConf: '',
                 ...method,
               },
             };
@@ -119,20 +101,25 @@ export function main(): number {
     return described.value;
   });
   const source = plans();
-  const rates: number[] = [];
+  const rates: { readonly wall: number; readonly cpu: number }[] = [];
   // The first round warms the compiler and is not counted.
   for (let round = 0; round <= ROUNDS; round++) {
     const batch = Array.from({ length: PER_ROUND }, () => source.next().value as { model: number; values: PlanValues });
     const started = performance.now();
+    const before = process.cpuUsage();
     for (const { model, values } of batch) {
       const estimate = estimateMemory(values, facts[model]!);
       if (!estimate.ok) throw new Error(estimate.error[0]!.message);
     }
-    if (round > 0) rates.push((PER_ROUND / (performance.now() - started)) * 1000);
+    const { user, system } = process.cpuUsage(before);
+    const wall = (PER_ROUND / (performance.now() - started)) * 1000;
+    if (round > 0) rates.push({ wall, cpu: (PER_ROUND / (user + system)) * 1e6 });
   }
-  const median = rates.toSorted((a, b) => a - b)[Math.floor(ROUNDS / 2)]!;
-  console.log(
-    `estimates a second               ${Math.round(median)}   median of ${ROUNDS} × ${PER_ROUND} distinct plans, no cache (at least ${LIMIT})`,
-  );
-  return median >= LIMIT ? 0 : 1;
+  const median = (of: 'wall' | 'cpu'): number =>
+    rates.map((rate) => rate[of]).toSorted((x, y) => x - y)[Math.floor(ROUNDS / 2)]!;
+  const what = `median of ${ROUNDS} x ${PER_ROUND} distinct plans, no cache`;
+  console.log(`estimates a second               ${Math.round(median('wall'))}   ${what}`);
+  // On a busy machine the clock counts other programs too.
+  console.log(`estimates a second of CPU time   ${Math.round(median('cpu'))}   at least ${LIMIT}`);
+  return median('cpu') >= LIMIT ? 0 : 1;
 }

@@ -11,7 +11,7 @@ export interface PlanValues extends Omit<TrainingValues, Naming | 'dtype'> {
 }
 
 /** What holds for a setting that a launch says nothing about because it does not apply there. */
-const NEUTRAL: Omit<PlanValues, 'perDeviceTrainBatchSize' | 'maxLength' | 'dtype'> = {
+export const NEUTRAL_VALUES: Omit<PlanValues, 'perDeviceTrainBatchSize' | 'maxLength' | 'dtype'> = {
   objective: 'clm',
   method: 'full',
   mixedPrecision: 'no',
@@ -54,7 +54,7 @@ export function planValues(spec: TrainingSpec, checkpointDtype: FloatDType | und
   const missing: Diagnostic[] = [];
   for (const name of NEEDED) {
     const setting = spec[name];
-    if (setting ? setting.value === null : !(name in NEUTRAL)) {
+    if (setting ? setting.value === null : !(name in NEUTRAL_VALUES)) {
       missing.push(
         error('unknown-setting', `${settingKey(name)} cannot be known from this launch`, {
           ...(setting ? { location: formatOrigin(setting.origin) } : {}),
@@ -71,5 +71,9 @@ export function planValues(spec: TrainingSpec, checkpointDtype: FloatDType | und
   ) as Partial<TrainingValues>;
   const { modelNameOrPath: _m, modelConfig: _c, outputDir: _o, resumeFromCheckpoint: _r, dtype, ...sizing } = known;
   const resolved = dtype && dtype !== 'auto' ? dtype : (checkpointDtype ?? 'fp32');
-  return ok({ ...NEUTRAL, ...(sizing as Pick<PlanValues, 'perDeviceTrainBatchSize' | 'maxLength'>), dtype: resolved });
+  return ok({
+    ...NEUTRAL_VALUES,
+    ...(sizing as Pick<PlanValues, 'perDeviceTrainBatchSize' | 'maxLength'>),
+    dtype: resolved,
+  });
 }
