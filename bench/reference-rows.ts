@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import type { FloatDType } from '../src/core/index.ts';
-import { describeModel, visitOps } from '../src/model/index.ts';
 import type { PlanValues } from '../src/spec/index.ts';
 
 /** One traced step; fields as in the README beside peaks.jsonl. */
@@ -48,20 +47,6 @@ export function readReferenceRows(path: string): ReferenceRow[] {
     .filter((row) => row.error === undefined);
 }
 
-/** With nf4 the tracer names the quantised layers instead of saying all-linear. */
-function targetsOf(row: ReferenceRow): 'all-linear' | readonly string[] {
-  if (row.targets !== undefined && row.targets !== 'all-linear') return row.targets;
-  const facts = row.quant === 'nf4' ? describeModel(row.config) : undefined;
-  if (!facts?.ok) return 'all-linear';
-  const names = new Set<string>();
-  for (const ops of facts.value.description.kinds) {
-    visitOps(ops, '', (op) => {
-      if (op.op === 'linear') names.add(op.name);
-    });
-  }
-  return [...names];
-}
-
 /** The plan a traced row stands for. No clipping there. */
 export function planOf(row: ReferenceRow): PlanValues {
   const adapterDtype = (row.adapter_fp32 ?? true) ? 'fp32' : row.dtype;
@@ -104,7 +89,7 @@ export function planOf(row: ReferenceRow): PlanValues {
             r: row.rank ?? 16,
             loraAlpha: 32,
             loraDropout: row.dropout ?? 0,
-            targetModules: targetsOf(row),
+            targetModules: row.targets ?? 'all-linear',
             adapterDtype,
             modulesToSave: row.modules_to_save ?? [],
           }

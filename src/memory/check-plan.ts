@@ -1,6 +1,7 @@
 import { type Diagnostic, error } from '../core/index.ts';
 import { type ModelFacts, visitOps } from '../model/index.ts';
 import type { PlanValues } from '../spec/index.ts';
+import { targetNames } from './adapters/index.ts';
 import { findOptimizer, refusalOf } from './optimizers/index.ts';
 import type { ParameterPlan } from './parameters.ts';
 
@@ -63,11 +64,10 @@ function checkExperts(values: PlanValues, facts: ModelFacts): Diagnostic[] {
       if (op.op === 'moe') names = op.targetNames;
     });
   }
-  // bitsandbytes quantises layers; stacked experts stay as they are and all-linear names only the layers.
   if (!names) return [];
-  const targets = lora.targetModules;
+  const targets = targetNames(facts.description, values);
   const asked = (name: string): boolean =>
-    targets === 'all-linear' || (Array.isArray(targets) && targets.some((t) => t === name || t.endsWith(`.${name}`)));
+    targets === 'all' || targets.some((t) => t === name || t.endsWith(`.${name}`));
   const { gate, up, down, router } = names;
   if (asked(gate) !== asked(up)) {
     return [

@@ -38,7 +38,7 @@ export const matchesTarget = (path: string, targets: readonly string[]): boolean
 export function adaptersFor(description: ModelDescription, values: PlanValues): Adapters {
   if (values.ia3) return ia3(values.ia3);
   if (!values.lora || values.method === 'full') return NONE;
-  return lora(description, values.lora, values.method === 'dora');
+  return lora(description, values.lora, targetNames(description, values), values.method === 'dora');
 }
 
 function ia3({ targetModules, feedforwardModules, adapterDtype }: Ia3): Adapters {
@@ -54,11 +54,34 @@ function ia3({ targetModules, feedforwardModules, adapterDtype }: Ia3): Adapters
   };
 }
 
-function lora(description: ModelDescription, settings: Lora, dora: boolean): Adapters {
-  const { r, loraDropout, modulesToSave, targetModules } = settings;
+/**
+ * The names LoRA is asked for; `all`: whatever PEFT's all-linear finds, stacked experts included. On a quantised base all-linear
+ * means the layers that were quantised: bitsandbytes leaves stacked experts as they are.
+ */
+export function targetNames(description: ModelDescription, values: PlanValues): 'all' | readonly string[] {
+  const targets = values.lora?.targetModules ?? [];
+  if (targets === 'default') return description.peft.lora ?? [];
+  if (targets !== 'all-linear') return targets;
+  if (values.quantization === null) return 'all';
+  const names = new Set<string>();
+  for (const ops of description.kinds) {
+    visitOps(ops, '', (op) => {
+      if (op.op === 'linear') names.add(op.name);
+    });
+  }
+  return [...names];
+}
+
+function lora(
+  description: ModelDescription,
+  settings: Lora,
+  targets: 'all' | readonly string[],
+  dora: boolean,
+): Adapters {
+  const { r, loraDropout, modulesToSave } = settings;
   const dtype = code(settings.adapterDtype);
-  const all = targetModules === 'all-linear';
-  const names = all ? [] : targetModules === 'default' ? (description.peft.lora ?? []) : targetModules;
+  const all = targets === 'all';
+  const names = all ? [] : targets;
   // A name that stands for an expert's projection is taken for the stacked weights alone (PEFT's v4 → v5 conversion).
   const taken = expertNames(description);
   const asks = (name: string): boolean =>
