@@ -22,7 +22,24 @@ export interface Dialect<Detail = unknown> {
   write?(layer: Layer<Detail>, setting: SettingName, to: unknown, stack: StackView): Written | undefined;
   /** Edits here when another layer is told `setting` (a number that stands in both places). */
   follow?(layer: Layer<Detail>, setting: SettingName, to: unknown): readonly SourceEdit[];
+  /** How a file of this dialect is known when it is given alone (`snug run FILE`), for people; goes with `claimFile`. */
+  readonly fileSign?: string;
+  /** The command that belongs to a file given alone; undefined: not a file of this dialect. */
+  claimFile?(file: BareFile): FileClaim | undefined;
 }
+
+/** A config file that was given without a command. */
+export interface BareFile {
+  /** As the user named it, and as the command will name it. */
+  readonly path: string;
+  /** What stands at the top of the file. */
+  readonly values: ReadonlyMap<string, FileValue>;
+}
+
+export type FileClaim =
+  | { readonly kind: 'command'; readonly argv: readonly string[] }
+  /** Known, but several commands could start it, or none is complete: `what` is a clause for the message (`a TRL config`). */
+  | { readonly kind: 'unclear'; readonly what: string; readonly commands: readonly string[] };
 
 /** Where reading stands: everything left of `index` is claimed. */
 export interface Position {

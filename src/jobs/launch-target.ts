@@ -5,9 +5,9 @@ import {
   type LaunchSource,
   type NativeConfig,
   type ReadContext,
+  readBareFile,
   readLaunch,
   readLaunchPartly,
-  readNativeConfig,
 } from '../dialects/index.ts';
 
 /** What the user put behind `snug run`: a file that describes the run, or the training command itself. */
@@ -75,8 +75,8 @@ export function readTarget(ports: Ports, target: LaunchTarget, visibleGpus: numb
     return reading.ok ? ok({ reading: reading.value, policy: {}, sources }) : reading;
   }
   const shown = isAbsolute(target.path) ? shorterPath(ports.cwd, target.path) : target.path;
-  const native = readNativeConfig(shown, context);
-  return native.ok ? ok({ reading: native.value.reading, policy: native.value.policy, sources }) : native;
+  const read = readBareFile(shown, context);
+  return read.ok ? ok({ ...read.value, sources }) : read;
 }
 
 /** What the command line alone says of a launch whose files cannot be read; undefined: nothing, or a config. */

@@ -13,6 +13,15 @@ export const accelerateConfig: Dialect = {
   title: 'accelerate config',
   docs: 'https://huggingface.co/docs/accelerate/package_reference/cli#accelerate-config',
   detect: ({ engine, index }) => (engine?.dialect === 'accelerate-config' ? { from: index, to: index } : undefined),
+  fileSign: 'distributed_type with num_processes',
+  claimFile: ({ path, values }) =>
+    values.has('distributed_type') && (values.has('compute_environment') || values.has('num_processes'))
+      ? {
+          kind: 'unclear',
+          what: 'a config of accelerate',
+          commands: [`accelerate launch --config_file ${path} train.py …`],
+        }
+      : undefined,
   read(_claim, { engine }) {
     const config = readAccelerateConfig(engine!.file!.source);
     if (!config.ok) return fail(...config.error);

@@ -14,6 +14,11 @@ export const deepspeedConfig: Dialect<DeepSpeedDetail> = {
     const reading = readDeepSpeedConfig(engine!.file!, above);
     return reading.ok ? ok(reading.value) : reading;
   },
+  fileSign: 'zero_optimization or train_micro_batch_size_per_gpu',
+  claimFile: ({ path, values }) =>
+    values.has('zero_optimization') || values.has('train_micro_batch_size_per_gpu')
+      ? { kind: 'unclear', what: 'a config of DeepSpeed', commands: [`deepspeed train.py --deepspeed ${path} …`] }
+      : undefined,
   write: writeDeepSpeed,
   follow: followDeepSpeed,
 };

@@ -1,4 +1,5 @@
 import type { Dialect } from '../dialect.ts';
+import { claimTrlFile, TRL_SIGN } from './claim-file.ts';
 import { startOfTrl } from './detect.ts';
 import { readTrl, type TrlDetail } from './read.ts';
 import { TRL_1_13 } from './versions.ts';
@@ -13,4 +14,6 @@ export const trl: Dialect<TrlDetail> = {
   detect: (position, context) => startOfTrl(position, context)?.claim,
   read: (_, position, context) => readTrl(startOfTrl(position, context)!, TRL_1_13, position, context),
   write: writeTrl,
+  fileSign: TRL_SIGN,
+  claimFile: claimTrlFile,
 };

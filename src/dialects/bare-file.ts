@@ -1,0 +1,77 @@
+import { error, fail, note, ok, type Result } from '../core/index.ts';
+import type { LaunchReading, LaunchSource, ReadContext } from './contract.ts';
+import type { BareFile, Dialect, FileClaim, FileValue } from './dialect.ts';
+import { parseJson } from './json-text.ts';
+import { isNativeFile, NATIVE_SIGN } from './native/claim-file.ts';
+import { type NativePolicy, readNativeConfig } from './native/read.ts';
+import { readLaunch } from './read-launch.ts';
+import { REGISTRY } from './registry.ts';
+import { quoteCommand } from './split-command.ts';
+import { readYaml } from './yaml-read.ts';
+
+/** A launch that was given as one file. */
+export interface BareReading {
+  readonly reading: LaunchReading;
+  /** Of a native config; empty for all others. */
+  readonly policy: NativePolicy;
+}
+
+/**
+ * Reads a file that was given without a command: a native config by its own keys, else the config of a trainer together
+ * with the command that belongs to it. Errors: nobody knows the file, or it takes more than the file to start its trainer.
+ */
+export function readBareFile(path: string, context: ReadContext): Result<BareReading> {
+  const source = context.source(path);
+  if (!source.ok) return source;
+  const values = topLevel(source.value);
+  if (!values.ok) return values;
+  const file: BareFile = { path, values: values.value };
+  const sure = isNativeFile(file);
+  const claim = sure === 'yes' ? undefined : claimOf(file);
+  if (!claim) return sure === 'no' ? fail(nobodyKnows(file)) : readNativeConfig(path, context);
+  if (claim.kind === 'unclear') {
+    return fail(
+      error('incomplete-launch', `${path} is ${claim.what}, which does not say what starts it`, {
+        location: path,
+        help: claim.commands.map((command) => `snug run -- ${command}`).join(', or '),
+      }),
+    );
+  }
+  const reading = readLaunch(claim.argv, context);
+  if (!reading.ok) return reading;
+  const command = quoteCommand(claim.argv);
+  const trainer = reading.value.stack.find((entry) => entry.kind === 'trainer')?.dialect ?? 'trainer';
+  const told = note('bare-config', `${path} is a config of ${trainer}, started by: ${command}`, { location: path });
+  return ok({ reading: { ...reading.value, diagnostics: [told, ...reading.value.diagnostics] }, policy: {} });
+}
+
+function claimOf(file: BareFile): FileClaim | undefined {
+  for (const dialect of REGISTRY) {
+    const claim = dialect.claimFile?.(file);
+    if (claim) return claim;
+  }
+  return undefined;
+}
+
+function topLevel({ path, text }: LaunchSource): Result<ReadonlyMap<string, FileValue>> {
+  if (path.endsWith('.json')) {
+    const node = parseJson(text, path);
+    return node.ok ? ok(new Map((node.value.members ?? []).map((each) => [each.key, each.node.value]))) : node;
+  }
+  const yaml = readYaml(text, path);
+  if (!yaml.ok) return yaml;
+  const top = yaml.value.entries.filter((entry) => entry.keyPath.length === 1);
+  return ok(new Map(top.map((entry) => [entry.keyPath[0]!, entry.value])));
+}
+
+function nobodyKnows({ path, values }: BareFile) {
+  const signs = REGISTRY.flatMap((dialect: Dialect) =>
+    dialect.fileSign ? [`${dialect.title}: ${dialect.fileSign}`] : [],
+  );
+  const found = [...values.keys()].slice(0, 5).join(', ');
+  return error('unknown-config', `${path} is not a launch config of a kind that is known here`, {
+    location: path,
+    notes: [`its keys begin with ${found}`, `looked for: ${[`snug: ${NATIVE_SIGN}`, ...signs].join('; ')}`],
+    help: `give the command that uses it: snug run -- COMMAND ${path}`,
+  });
+}
