@@ -1,0 +1,151 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { estimateMemory, type MemoryEstimate } from '../src/memory/index.ts';
+import { factsOf } from './measured-models.ts';
+import { type MeasuredRow, planOfMeasured, readMeasuredRows, sourceOf } from './measured-rows.ts';
+
+const GIB = 2 ** 30;
+
+interface Score {
+  readonly row: MeasuredRow;
+  /** estimate ÷ measured − 1, the same counter on both sides; undefined: refused or no known counter. */
+  readonly error: number | undefined;
+  readonly refusal: string | undefined;
+  readonly inside: boolean | undefined;
+  readonly estimate: MemoryEstimate | undefined;
+  /** (high − low) ÷ middle. */
+  readonly width: number | undefined;
+}
+
+function score(row: MeasuredRow): Score {
+  const refused = (refusal: string): Score => ({
+    row,
+    error: undefined,
+    refusal,
+    inside: undefined,
+    estimate: undefined,
+    width: undefined,
+  });
+  const plan = planOfMeasured(row);
+  if (typeof plan === 'string') return refused(plan);
+  const facts = factsOf(row.model);
+  if (typeof facts === 'string') return refused(facts);
+  const result = estimateMemory(plan.values, facts, plan.device);
+  if (!result.ok) return refused(result.error[0]!.message);
+  const { vram } = result.value;
+  const measured = row.peak_gib * GIB;
+  if (row.peak_metric === 'unknown') {
+    const inside = measured >= vram.allocatedPeakBytes * 0.95 && measured <= vram.devicePeakBytes * 1.05;
+    const near = Math.min(Math.max(measured, vram.allocatedPeakBytes), vram.devicePeakBytes);
+    return { row, error: near / measured - 1, refusal: undefined, inside, estimate: result.value, width: undefined };
+  }
+  const [bytes, low, high] = intervalOf(result.value, row);
+  return {
+    row,
+    error: bytes / measured - 1,
+    refusal: undefined,
+    inside: measured >= low && measured <= high,
+    estimate: result.value,
+    width: (high - low) / ((high + low) / 2),
+  };
+}
+
+/** Estimate and interval of the row's own counter. */
+function intervalOf({ vram }: MemoryEstimate, row: MeasuredRow): readonly [number, number, number] {
+  switch (row.peak_metric) {
+    case 'allocated':
+      return [vram.allocatedPeakBytes, vram.lowBytes, vram.highBytes];
+    case 'reserved':
+      return [vram.reservedPeakBytes, vram.lowBytes, vram.highBytes];
+    default:
+      return [vram.devicePeakBytes, vram.lowBytes, vram.highBytes];
+  }
+}
+
+const percent = (value: number): string => `${(value * 100).toFixed(1)} %`.padStart(8);
+
+function summarise(name: string, scores: readonly Score[]): string {
+  const errors = scores.flatMap(({ error }) => (error === undefined ? [] : [error]));
+  const head = `${name.padEnd(46)} ${String(scores.length).padStart(5)} ${String(scores.length - errors.length).padStart(7)}`;
+  if (errors.length === 0) return head;
+  const sizes = errors.map(Math.abs).sort((a, b) => a - b);
+  const at = (share: number): number => sizes[Math.min(sizes.length - 1, Math.ceil(share * sizes.length) - 1)]!;
+  const under = (by: number): number => errors.filter((error) => error < -by).length / errors.length;
+  const inside = scores.filter((s) => s.inside).length / errors.length;
+  return [
+    head,
+    percent(at(0.5)),
+    percent(sizes.reduce((total, size) => total + size, 0) / sizes.length),
+    percent(at(0.95)),
+    percent(sizes.at(-1)!),
+    percent(errors.reduce((total, error) => total + error, 0) / errors.length),
+    percent(under(0.03)),
+    percent(under(0.05)),
+    percent(inside),
+  ].join(' ');
+}
+
+const HEAD = `${''.padEnd(46)}     n refused   median     mean      p95      max     bias  under>3  under>5   inside`;
+
+function grouped(scores: readonly Score[], by: (row: MeasuredRow) => string): string[] {
+  const groups = new Map<string, Score[]>();
+  for (const entry of scores) {
+    const key = by(entry.row);
+    groups.set(key, [...(groups.get(key) ?? []), entry]);
+  }
+  return [...groups].map(([name, members]) => summarise(name, members));
+}
+
+/** Error against published GPU measurements. Arguments: [measured.jsonl] [--rows PATTERN] [--worst N]. */
+export function main(argv: readonly string[]): number {
+  const path = argv.find((argument) => argument.endsWith('.jsonl')) ?? '../shared/measured/measured.jsonl';
+  if (!existsSync(path)) {
+    console.error(`no measured file at ${path}; give its path`);
+    return 2;
+  }
+  const list = join(dirname(path), 'recommended.txt');
+  const recommended = new Set(existsSync(list) ? readFileSync(list, 'utf8').split(/\s+/).filter(Boolean) : []);
+  const scores = readMeasuredRows(path).map(score);
+  const pattern = valueOf(argv, '--rows');
+  if (pattern !== undefined) {
+    for (const entry of scores.filter(({ row }) => new RegExp(pattern).test(row.id))) console.log(detail(entry));
+    return 0;
+  }
+  console.log(HEAD);
+  for (const line of grouped(scores, (row) => `${sourceOf(row)} ${row.peak_metric}`)) console.log(line);
+  console.log('');
+  for (const line of grouped(scores, (row) => row.peak_metric)) console.log(line);
+  console.log('');
+  const best = scores.filter(({ row }) => recommended.has(row.id));
+  if (best.length > 0) {
+    console.log(summarise('recommended rows', best));
+    for (const entry of best.sort((a, b) => Math.abs(b.error ?? 9) - Math.abs(a.error ?? 9))) console.log(detail(entry));
+    console.log('');
+  }
+  const reasons = new Map<string, number>();
+  for (const { refusal } of scores) if (refusal) reasons.set(refusal, (reasons.get(refusal) ?? 0) + 1);
+  for (const [reason, count] of [...reasons].sort((a, b) => b[1] - a[1])) console.log(`left out ${count}: ${reason}`);
+  return 0;
+}
+
+const gib = (bytes: number): string => (bytes / GIB).toFixed(2).padStart(7);
+
+function detail({ row, error, estimate, refusal, inside }: Score): string {
+  if (!estimate) return `  ${'refused'.padStart(8)} ${row.id}: ${refusal}`;
+  const { vram } = estimate;
+  const terms = Object.entries(vram.terms)
+    .filter(([, bytes]) => bytes > 0.05 * GIB)
+    .map(([name, bytes]) => `${name} ${(bytes / GIB).toFixed(1)}`);
+  return [
+    `  ${percent(error ?? 0)} ${inside ? ' ' : '!'} ${row.id.padEnd(70)} ${row.peak_metric.padEnd(10)}`,
+    row.peak_gib.toFixed(2).padStart(7),
+    `a${gib(vram.allocatedPeakBytes)} r${gib(vram.reservedPeakBytes)} d${gib(vram.devicePeakBytes)}`,
+    vram.peakPhase,
+    terms.join(', '),
+  ].join(' ');
+}
+
+function valueOf(argv: readonly string[], flag: string): string | undefined {
+  const index = argv.indexOf(flag);
+  return index < 0 ? undefined : argv[index + 1];
+}
