@@ -1,7 +1,14 @@
 import { readFileSync } from 'node:fs';
 import type { FloatDType } from '../src/core/index.ts';
 import type { DeviceFacts } from '../src/memory/index.ts';
-import type { Distributed, GradientCheckpointing, PlanValues, Quantization, Versions } from '../src/spec/index.ts';
+import type {
+  Distributed,
+  FusedKernel,
+  GradientCheckpointing,
+  PlanValues,
+  Quantization,
+  Versions,
+} from '../src/spec/index.ts';
 
 export type Counter = 'allocated' | 'reserved' | 'nvidia-smi' | 'unknown';
 
@@ -100,6 +107,7 @@ export function planOfMeasured(row: MeasuredRow): MeasuredPlan | string {
     dataloaderNumWorkers: 0,
     dataloaderPinMemory: true,
     lossImpl: lossOf(row),
+    fusedKernels: kernelsOf(row),
     versions,
     saveTotalLimit: null,
     allocatorConf: row.extras.expandable_segments ? 'expandable_segments:True' : '',
@@ -149,7 +157,10 @@ function versionsOf(row: MeasuredRow): Versions {
   const text = row.trainer;
   const old = (row.date ?? '2024') < '2024-07';
   return {
-    torch: version(text, 'torch') ?? /^(\d+\.\d+(?:\.\d+)?)/.exec(String(row.extras.torch ?? ''))?.[1] ?? (old ? '2.1' : '2.5'),
+    torch:
+      version(text, 'torch') ??
+      /^(\d+\.\d+(?:\.\d+)?)/.exec(String(row.extras.torch ?? ''))?.[1] ??
+      (old ? '2.1' : '2.5'),
     transformers: version(text, 'transformers') ?? (old ? '4.37' : '4.48'),
     peft: version(text, 'peft') ?? (/MetaMathQA/.test(row.source) ? '0.18' : old ? '0.7' : '0.13'),
     trl: version(text, 'trl') ?? (old ? '0.7' : '0.13'),
@@ -193,7 +204,8 @@ function checkpointingOf(row: MeasuredRow): GradientCheckpointing {
 }
 
 function quantizationOf(row: MeasuredRow): Quantization | null | string {
-  if (row.method !== 'qlora' && !/8-bit|4-bit|int4|nf4/.test(String(row.method_detail.quant ?? row.weights_dtype))) return null;
+  if (row.method !== 'qlora' && !/8-bit|4-bit|int4|nf4/.test(String(row.method_detail.quant ?? row.weights_dtype)))
+    return null;
   const detail = row.method_detail;
   const quant = String(detail.quant ?? row.weights_dtype ?? '');
   const gptq = /gptq|awq/i.test(quant) || /gptq|awq/i.test(row.weights_dtype ?? '');
@@ -203,9 +215,13 @@ function quantizationOf(row: MeasuredRow): Quantization | null | string {
     bits: eight ? 8 : 4,
     quantType: eight ? 'int8' : 'nf4',
     // GPTQ: half a byte a weight, one fp16 scale and one 4-bit zero a group of 128, close to double quantisation.
-    doubleQuant: gptq || (detail.double_quant !== false && detail.double_quant !== undefined) || /axolotl/.test(row.source),
+    doubleQuant:
+      gptq || (detail.double_quant !== false && detail.double_quant !== undefined) || /axolotl/.test(row.source),
     computeDtype,
-    upcastRestToFp32: /fp32 upcast of/.test(String(detail.prep ?? '')) || /axolotl|swift|trl|huggingface\/peft/.test(row.source),
+    // TRL leaves the weights of a sharded QLoRA run as they are.
+    upcastRestToFp32:
+      (/fp32 upcast of/.test(String(detail.prep ?? '')) && !row.extras.fsdp) ||
+      /axolotl|swift|trl|huggingface\/peft/.test(row.source),
   };
 }
 
@@ -266,10 +282,25 @@ function distributedOf(row: MeasuredRow): Distributed {
 
 function lossOf(row: MeasuredRow): PlanValues['lossImpl'] {
   const { extras } = row;
-  if (extras.liger_fused_ce === true || extras.liger === true || extras.cut_cross_entropy === true || Array.isArray(extras.liger))
+  if (extras.liger_fused_ce !== true && extras.fused_ce_rms_rope_triton === true) return 'fused_logits';
+  if (
+    extras.liger_fused_ce === true ||
+    extras.liger === true ||
+    extras.cut_cross_entropy === true ||
+    Array.isArray(extras.liger)
+  )
     return 'fused';
   if (/chunked/.test(String(extras.loss ?? '')) || extras.lm_head_chunked === true) return 'chunked';
   return 'full';
+}
+
+/** `foak` and its like: norms, rotary, LoRA without dropout; Liger: norms, rotary, gates; cut cross-entropy by itself: none. */
+function kernelsOf(row: MeasuredRow): readonly FusedKernel[] {
+  const { extras } = row;
+  if (extras.fused_ce_rms_rope_triton === true)
+    return row.method_detail.lora_dropout ? ['norm', 'rotary'] : ['norm', 'rotary', 'lora'];
+  if (extras.liger === true || Array.isArray(extras.liger)) return ['norm', 'rotary', 'gate'];
+  return [];
 }
 
 const GENERATIONS: readonly (readonly [RegExp, number, number])[] = [

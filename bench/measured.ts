@@ -106,7 +106,7 @@ export function main(argv: readonly string[]): number {
   const list = join(dirname(path), 'recommended.txt');
   const recommended = new Set(existsSync(list) ? readFileSync(list, 'utf8').split(/\s+/).filter(Boolean) : []);
   const scores = readMeasuredRows(path).map(score);
-  const pattern = valueOf(argv, '--rows');
+  const pattern = argument(argv, '--rows');
   if (pattern !== undefined) {
     for (const entry of scores.filter(({ row }) => new RegExp(pattern).test(row.id))) console.log(detail(entry));
     return 0;
@@ -119,7 +119,8 @@ export function main(argv: readonly string[]): number {
   const best = scores.filter(({ row }) => recommended.has(row.id));
   if (best.length > 0) {
     console.log(summarise('recommended rows', best));
-    for (const entry of best.sort((a, b) => Math.abs(b.error ?? 9) - Math.abs(a.error ?? 9))) console.log(detail(entry));
+    for (const entry of best.sort((a, b) => Math.abs(b.error ?? 9) - Math.abs(a.error ?? 9)))
+      console.log(detail(entry));
     console.log('');
   }
   const reasons = new Map<string, number>();
@@ -145,7 +146,7 @@ function detail({ row, error, estimate, refusal, inside }: Score): string {
   ].join(' ');
 }
 
-function valueOf(argv: readonly string[], flag: string): string | undefined {
+function argument(argv: readonly string[], flag: string): string | undefined {
   const index = argv.indexOf(flag);
   return index < 0 ? undefined : argv[index + 1];
 }

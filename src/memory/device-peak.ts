@@ -4,7 +4,7 @@ import { contextBytes, type DeviceFacts } from './device.ts';
 import { type MemoryEstimate, TERM_NAMES, type TermName } from './estimate.ts';
 import { fragmentationOf } from './reserved.ts';
 import type { Sharding } from './sharding.ts';
-import { isBefore } from './versions.ts';
+import { versionFacts } from './versions.ts';
 import type { Peak } from './walk/timeline.ts';
 
 type Sums = Omit<MemoryEstimate['vram'], 'peakPhase'>;
@@ -26,7 +26,7 @@ export function devicePeak(
     transientBytes: at('activations') + at('logits') + at('temporaryBuffers'),
     gatheredBytes: sharding.engine !== 'ddp' && sharding.weightShare < 1 ? at('communicationBuffers') : 0,
     logitsBytes: values.lossImpl === 'full' ? rows * facts.vocabSize * 4 : 0,
-    olderLoss: isBefore(values.versions.transformers, '4.50'),
+    olderLoss: versionFacts(values.versions).shiftsLogits,
     allocatorConf: values.allocatorConf,
   });
   const context = contextBytes(device, sharding.ranks);

@@ -42,6 +42,8 @@ export function estimateMemory(
     plan,
     residents,
     objective,
+    cuda: device.computeCapability !== undefined,
+    holdsInputs: sharding.holdsInputs,
     scoringHead,
   };
   const step = walkStep(input);

@@ -3,6 +3,7 @@ import { findOptimizer } from './optimizers/index.ts';
 import { dtypeCode, Parameter, type ParameterGroup, type ParameterPlan } from './parameters.ts';
 import {
   communicationBytes,
+  gatheredLayerBytes,
   masterBytes,
   type Sharding,
   shardedGradientBytes,
@@ -24,11 +25,14 @@ export function residentsOf(
   const onDevice = !offloaded.includes('optimizer');
   const gradients = shardedGradientBytes(trainable, sharding);
   const weightBytes = shardedWeightBytes(plan, sharding, values.dtype);
+  const communication = communicationBytes(plan, sharding, gradients);
   return {
     weightBytes: offloaded.includes('parameters') ? 0 : weightBytes,
     gradientBytes: onDevice ? gradients : 0,
     gradientShare: onDevice ? sharding.gradientShare : 0,
-    communicationBytes: communicationBytes(plan, sharding, gradients),
+    communicationBytes: communication,
+    gatheredLayerBytes: gatheredLayerBytes(plan, sharding),
+    lastingCommunicationBytes: sharding.engine === 'fsdp' ? 0 : communication,
     optimizer: {
       statesBytes: onDevice ? Math.ceil(cost.statesBytes * sharding.stateShare) + masterBytes(plan, sharding) : 0,
       temporaryBytes: onDevice ? Math.ceil(cost.temporaryBytes * sharding.stateShare) : 0,

@@ -19,6 +19,11 @@ export interface Sharding {
   /** Trainable weights are stored in fp32 whatever they compute in. */
   readonly storesFp32: boolean;
   readonly engine: 'none' | 'ddp' | 'deepspeed' | 'fsdp';
+  /**
+   * FSDP 1 watches the inputs of frozen units to know when to reshard them (`register_multi_grad_hook`); its handles keep the
+   * inputs of reentrant checkpoints, which are leaves, and with them their gradients, until the backward pass has ended.
+   */
+  readonly holdsInputs: boolean;
 }
 
 export function shardingOf(values: PlanValues): Sharding {
@@ -34,6 +39,7 @@ export function shardingOf(values: PlanValues): Sharding {
     stateShare: 1,
     masterWeights: false,
     storesFp32: false,
+    holdsInputs: false,
     engine: ranks > 1 && strategy !== 'none' && strategy !== 'dp' ? 'ddp' : 'none',
   };
   switch (strategy) {
@@ -62,6 +68,11 @@ export function shardingOf(values: PlanValues): Sharding {
         engine: 'fsdp',
         computeDtype,
         storesFp32: mixed,
+        holdsInputs:
+          strategy === 'fsdp1' &&
+          values.method !== 'full' &&
+          values.gradientCheckpointing.enabled &&
+          values.gradientCheckpointing.useReentrant,
         weightShare: 1 / shards,
         gradientShare: 1 / shards,
         stateShare: 1 / shards,
@@ -95,6 +106,10 @@ export function shardedGradientBytes(groups: readonly ParameterGroup[], sharding
 export const masterBytes = (plan: ParameterPlan, sharding: Sharding): number =>
   sharding.masterWeights ? Math.ceil(plan.trainable * 4 * sharding.stateShare) : 0;
 
+/** Gathered layers of FSDP while layers run, bytes: the one in use and the one fetched ahead. */
+export const gatheredLayerBytes = (plan: ParameterPlan, sharding: Sharding): number =>
+  sharding.engine === 'fsdp' && sharding.weightShare < 1 ? 2 * Math.max(0, ...plan.kindBytes) : 0;
+
 /** DeepSpeed's default bucket, elements. */
 const BUCKET_ELEMENTS = 5e8;
 /** DeepSpeed `stage3_max_live_parameters`. */
@@ -115,9 +130,8 @@ export function communicationBytes(plan: ParameterPlan, sharding: Sharding, grad
       return bucket + Math.min(LIVE_ELEMENTS * width, plan.residentBytes);
     }
     case 'fsdp': {
-      // The layer in use, the one fetched ahead, and the root unit (embedding, last norm, head).
-      const layer = Math.max(0, ...plan.kindBytes);
-      return 2 * layer + plan.rootBytes;
+      // The root unit (embedding, last norm, head) stays gathered from its first use to the end of the backward pass.
+      return plan.rootBytes;
     }
   }
 }

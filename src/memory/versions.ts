@@ -1,3 +1,21 @@
+import type { Versions } from '../spec/index.ts';
+
+/** What a version of the trainer's libraries does with memory. */
+export interface VersionFacts {
+  /** The loss copies the logits without their last row; from 4.49 on the labels are shifted. Source: loss/loss_utils.py, before 4.46 each modeling file. */
+  readonly shiftsLogits: boolean;
+  /** The model's own frame binds the fp32 logits over the 16-bit ones, so that these end; from 4.46 on the loss has a frame of its own. */
+  readonly rebindsLogits: boolean;
+  /** Experts are modules of their own, called one after the other; stacked weights came with 5.0. */
+  readonly loopsExperts: boolean;
+}
+
+export const versionFacts = ({ transformers }: Versions): VersionFacts => ({
+  shiftsLogits: isBefore(transformers, '4.49'),
+  rebindsLogits: isBefore(transformers, '4.46'),
+  loopsExperts: isBefore(transformers, '5'),
+});
+
 /** Whether `version` (`4.48.1`) comes before `other` (`4.50`); text that is not a version counts as the newest. */
 export function isBefore(version: string, other: string): boolean {
   const [a, b] = [parts(version), parts(other)];

@@ -15,8 +15,13 @@ export type Objective =
 export type Method = 'full' | 'lora' | 'qlora' | 'dora' | 'ia3' | 'prompt_tuning' | 'prefix_tuning';
 export type AttnImplementation = 'eager' | 'sdpa' | 'flash_attention_2' | 'flash_attention_3' | 'flex_attention';
 export type MixedPrecision = 'no' | 'bf16' | 'fp16';
-/** full: logits of every token; chunked: blocks of tokens at a time (TRL); fused: Liger or cut cross-entropy. */
-export type LossImpl = 'full' | 'chunked' | 'fused';
+/**
+ * full: logits of every token; chunked: blocks of tokens at a time (TRL); fused: Liger or cut cross-entropy, no logits at all;
+ * fused_logits: one kernel over whole logits that writes their gradient in place (Unsloth's, Liger's `cross_entropy`).
+ */
+export type LossImpl = 'full' | 'chunked' | 'fused' | 'fused_logits';
+/** Modules that one kernel stands in for: norms, rotary embedding, gated product, LoRA layers. */
+export type FusedKernel = 'norm' | 'rotary' | 'gate' | 'lora';
 export type Strategy = 'none' | 'dp' | 'ddp' | 'zero1' | 'zero2' | 'zero3' | 'fsdp1' | 'fsdp2' | 'hsdp';
 export type OffloadTarget = 'optimizer' | 'parameters' | 'activations';
 
@@ -109,6 +114,8 @@ export interface TrainingValues {
   dataloaderNumWorkers: number;
   dataloaderPinMemory: boolean;
   lossImpl: LossImpl;
+  /** What else is fused; not said: norms and rotary embeddings with a fused loss, nothing with any other. */
+  fusedKernels?: readonly FusedKernel[];
   versions: Versions;
   outputDir: string;
   saveTotalLimit: number | null;

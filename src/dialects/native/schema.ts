@@ -120,7 +120,7 @@ function buildSchema() {
         trl: version.optional(),
       })
       .optional(),
-    loss_impl: z.enum(['full', 'chunked', 'fused']).optional(),
+    loss_impl: z.enum(['full', 'chunked', 'fused', 'fused_logits']).optional(),
     output_dir: text.optional(),
     save_total_limit: count.nullable().optional(),
     resume: text.optional(),

@@ -1,4 +1,5 @@
 import type { Op } from '../../model/index.ts';
+import type { FusedKernel } from '../../spec/index.ts';
 import type { OpState, Parameter } from '../parameters.ts';
 import { cast } from '../tape/primitives.ts';
 import type { Buffer, Dtype, Tape, Tensor } from '../tape/tape.ts';
@@ -15,6 +16,7 @@ export interface Context {
   /** Autocast dtype; undefined: no autocast. */
   readonly amp: Dtype | undefined;
   readonly attention: AttentionKernel;
+  readonly fused: readonly FusedKernel[];
   /** Compute dtype of the hidden states, for tables and masks. */
   readonly hiddenDtype: Dtype;
   /** PEFT asked the frozen embedding for a gradient (checkpointing). */

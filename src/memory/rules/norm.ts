@@ -3,9 +3,11 @@ import type { OpState } from '../parameters.ts';
 import { cast, keepOutput, layerNorm, mean, multiply, offset, power } from '../tape/primitives.ts';
 import { F32, type Tensor } from '../tape/tape.ts';
 import type { Context } from './context.ts';
+import { fusedNorm } from './fused-kernels.ts';
 
 /** One rule per form of norm; see NormForm for where each form is used. */
 export function norm(ctx: Context, op: NormOp, state: OpState, x: Tensor): Tensor {
+  if (ctx.fused.includes('norm') && op.form !== 'layer_fp32') return fusedNorm(ctx, op, state, x);
   switch (op.form) {
     case 'rms':
       return rms(ctx, op, state, x, false);

@@ -2,6 +2,7 @@ import type { RotaryOp } from '../../model/index.ts';
 import { add, concatenate, constant, multiply, scale, slice } from '../tape/primitives.ts';
 import type { Tensor } from '../tape/tape.ts';
 import { bind, type Context, type Frame, read } from './context.ts';
+import { turnInPlace } from './fused-kernels.ts';
 
 /** apply_rotary_pos_emb: `q * cos + rotate_half(q) * sin` for q, then k; features beyond rotaryDim are joined unchanged. */
 export function rotary(ctx: Context, op: RotaryOp, frame: Frame): void {
@@ -13,6 +14,7 @@ export function rotary(ctx: Context, op: RotaryOp, frame: Frame): void {
 
 function turn(ctx: Context, x: Tensor, op: RotaryOp): Tensor {
   const { tape } = ctx;
+  if (ctx.fused.includes('rotary') && op.rotaryDim === op.headDim) return turnInPlace(tape, x);
   if (!op.join) return rotate(ctx, x);
   const turned = (x.elements / op.headDim) * op.rotaryDim;
   const part = turned === x.elements ? tape.hold(x) : slice(tape, x, turned, true);

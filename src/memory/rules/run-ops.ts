@@ -6,6 +6,7 @@ import { attention } from './attention.ts';
 import { bind, type Context, done, type Frame, read } from './context.ts';
 import { divide } from './divide.ts';
 import { embedding } from './embedding.ts';
+import { gatedProduct, opensGate } from './fused-kernels.ts';
 import { linear } from './linear.ts';
 import { moe } from './moe.ts';
 import { norm } from './norm.ts';
@@ -13,7 +14,21 @@ import { rotary } from './rotary.ts';
 
 /** Runs the ops of one frame in order, each by its rule. */
 export function runOps(ctx: Context, ops: readonly Op[], frame: Frame): void {
-  for (const op of ops) runOp(ctx, op, frame);
+  const gates = new Set<string>();
+  const fusesGates = ctx.fused.includes('gate');
+  ops.forEach((op, index) => {
+    if (fusesGates && op.op === 'activation' && opensGate(op, ops.slice(index + 1))) {
+      // Nothing happens yet: the gate's kernel reads what the activation would have read.
+      bind(ctx, frame, op.output, ctx.tape.hold(read(frame, op.input)));
+      done(ctx, frame, op.input);
+      gates.add(op.output);
+    } else if (op.op === 'multiply' && (gates.delete(op.a) || gates.delete(op.b))) {
+      const out = gatedProduct(ctx.tape, read(frame, op.a), read(frame, op.b));
+      done(ctx, frame, op.a);
+      done(ctx, frame, op.b);
+      bind(ctx, frame, op.output, out);
+    } else runOp(ctx, op, frame);
+  });
 }
 
 function runOp(ctx: Context, op: Op, frame: Frame): void {

@@ -122,13 +122,10 @@ export function mean(tape: Tape, x: Tensor, size: number): Tensor {
   return new Tensor(tape.alloc(groups, x.dtype), groups, x.dtype, node);
 }
 
-/**
- * Dropout without a fused kernel: a mask of the input's dtype is drawn and kept. CUDA's fused kernel keeps one byte an
- * element instead; the larger is assumed.
- */
+/** Dropout: CUDA's kernel (native_dropout) keeps a mask of one byte an element; elsewhere one of the input's dtype is drawn and kept. */
 export function dropout(tape: Tape, x: Tensor, p: number): Tensor {
   if (p === 0) return tape.hold(x);
-  const mask = tape.allocLike(x.elements, x.dtype, x.buffer);
+  const mask = tape.byteMasks ? tape.bytes(x.elements) : tape.allocLike(x.elements, x.dtype, x.buffer);
   const parent = x.node;
   const node = parent
     ? tape.node(x.elements, x.dtype, (grad) => tape.give(parent, tape.allocLike(x.elements, x.dtype, grad)))

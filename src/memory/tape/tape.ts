@@ -81,6 +81,8 @@ export class Tape {
   owner = 0;
   /** Forward of a checkpointed block: nodes are recorded, what they would keep is only counted. */
   discarding = false;
+  /** Dropout masks are bytes (CUDA). */
+  byteMasks = false;
   /** torch.no_grad: no node is made. */
   noGrad = false;
   /** Saves seen in the block that is being recorded. */

@@ -1,5 +1,5 @@
 import type { ModelDescription } from '../../model/index.ts';
-import type { GradientCheckpointing } from '../../spec/index.ts';
+import type { FusedKernel, GradientCheckpointing } from '../../spec/index.ts';
 import type { Phase } from '../estimate.ts';
 import type { ParameterPlan } from '../parameters.ts';
 import { type AttentionKernel, type Context, endAutocast, type Frame } from '../rules/context.ts';
@@ -12,6 +12,7 @@ import type { Timeline } from './timeline.ts';
 const ACTIVATIONS = owner('activations');
 const LOGITS = owner('logits');
 const TEMPORARY = owner('temporaryBuffers');
+const COMMUNICATION = owner('communicationBuffers');
 
 export interface PassInput {
   readonly description: ModelDescription;
@@ -24,7 +25,12 @@ export interface PassInput {
   readonly attention: AttentionKernel;
   readonly checkpointing: GradientCheckpointing;
   readonly hookedEmbedding: boolean;
+  readonly fused: readonly FusedKernel[];
   readonly loss: LossOptions;
+  /** Gathered parameters while layers run, bytes. */
+  readonly gatheredLayerBytes: number;
+  /** Inputs of layers and their gradients last until the backward pass ends; see `holdsInputs` of Sharding. */
+  readonly holdsInputs: boolean;
 }
 
 /** What the backward pass needs of a forward pass. */
@@ -47,6 +53,7 @@ export function forwardPass(input: PassInput, phase: Phase): ForwardResult {
     tokens,
     amp: input.amp,
     attention: kernel,
+    fused: input.fused,
     hookedEmbedding: input.hookedEmbedding,
     castCache: new Map(),
   };
@@ -77,7 +84,7 @@ export function forwardPass(input: PassInput, phase: Phase): ForwardResult {
   };
 
   // Layers. Equal ones in a row are one run; the first stands alone, the model's frame still names its input.
-  const layers = new Layers(ctx, description, checkpointing);
+  const layers = new Layers(ctx, description, checkpointing, input.holdsInputs);
   let current = { dtype: hidden.dtype, needsGrad: hidden.node !== null };
   const inputBytes = hidden.buffer.bytes;
   const runs: { readonly summary: LayerSummary; times: number }[] = [];
@@ -89,10 +96,13 @@ export function forwardPass(input: PassInput, phase: Phase): ForwardResult {
     else runs.push({ summary, times: 1 });
   }
   const inputKept = inputNamed && (runs[0]?.summary.inputFreed ?? false);
+  timeline.add(COMMUNICATION, input.gatheredLayerBytes);
   runs.forEach(({ summary, times }, index) => {
     timeline.play(phase, summary.forward, times);
     if (index === 0 && inputKept) timeline.add(ACTIVATIONS, inputBytes);
   });
+
+  timeline.add(COMMUNICATION, -input.gatheredLayerBytes);
 
   // Last norm, head, loss.
   const keepsMasks = checkpointing.enabled && !tape.noGrad;
@@ -137,7 +147,9 @@ export function forwardPass(input: PassInput, phase: Phase): ForwardResult {
       tape.backward(finalNodes);
       if (last.node?.grad) tape.reown(last.node.grad, TEMPORARY);
       timeline.play('backward', tape.end());
+      timeline.add(COMMUNICATION, input.gatheredLayerBytes);
       for (const { summary, times } of runs.toReversed()) timeline.play('backward', summary.backward, times);
+      timeline.add(COMMUNICATION, -input.gatheredLayerBytes);
       tape.owner = TEMPORARY;
       tape.begin();
       if (keepsMasks) for (const mask of masks) tape.release(mask);

@@ -32,6 +32,7 @@ export class Layers {
     private readonly ctx: Context,
     private readonly description: ModelDescription,
     private readonly checkpointing: GradientCheckpointing,
+    private readonly holdsInputs = false,
   ) {}
 
   /** `index` counts layers from the first. */
@@ -147,6 +148,11 @@ export class Layers {
       tape.backward(nodes, recompute);
     }
     tape.drop(again);
+    if (this.holdsInputs && input.needsGrad) {
+      tape.owner = ACTIVATIONS;
+      tape.bytes(x.buffer.bytes);
+      tape.bytes(x.buffer.bytes);
+    }
     const backward = tape.end();
     return { forward, autocastEnd, backward, inputFreed: checkpointing.offload, output: describe(output) };
   }

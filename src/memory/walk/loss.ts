@@ -4,6 +4,7 @@ import type { Parameter, ParameterPlan } from '../parameters.ts';
 import type { Context } from '../rules/context.ts';
 import { linear, plainLinear } from '../rules/linear.ts';
 import { softcap } from '../rules/run-ops.ts';
+import { share } from '../tape/gradients.ts';
 import { add, cast, copy, keepOutput, matmul, scale, slice } from '../tape/primitives.ts';
 import { F32, type Node, type Tape, Tensor } from '../tape/tape.ts';
 
@@ -19,8 +20,10 @@ export interface LossOptions {
   /** next token; log-probabilities of whole rows (DPO, KTO, ORPO); one score a row (reward, classification). */
   readonly kind: 'tokens' | 'preference' | 'pooled';
   readonly impl: LossImpl;
-  /** transformers before 4.50 shifts the logits, which copies them, and not the labels. */
+  /** transformers before 4.49 shifts the logits, which copies them, and not the labels. */
   readonly shiftsLogits: boolean;
+  /** Before 4.46 the fp32 logits take the 16-bit ones' name. */
+  readonly rebindsLogits: boolean;
   /** The scoring layer of a pooled loss. */
   readonly head: Parameter | undefined;
 }
@@ -36,7 +39,8 @@ export function headAndLoss(
   if (options.kind === 'preference') return preferenceLoss(ctx, description, plan, hidden);
   switch (options.impl) {
     case 'full':
-      return fullLoss(ctx, description, plan, hidden, options.shiftsLogits);
+    case 'fused_logits':
+      return fullLoss(ctx, description, plan, hidden, options);
     case 'chunked':
       return chunkedLoss(ctx, description, plan, hidden);
     case 'fused':
@@ -50,19 +54,20 @@ function fullLoss(
   description: ModelDescription,
   plan: ParameterPlan,
   hidden: Tensor,
-  shifts: boolean,
+  options: LossOptions,
 ): LossRoot | null {
   const { tape } = ctx;
   const logits = logitsOf(ctx, description, plan, hidden);
   const wide = cast(tape, logits, F32);
-  const view = shifts ? slice(tape, wide, wide.elements, false) : tape.hold(wide);
-  const shifted = shifts ? copy(tape, view, false) : tape.hold(view);
-  const { root, kept } = crossEntropy(tape, shifted);
+  if (options.rebindsLogits) tape.drop(logits);
+  const view = options.shiftsLogits ? slice(tape, wide, wide.elements, false) : tape.hold(wide);
+  const shifted = options.shiftsLogits ? copy(tape, view, false) : tape.hold(view);
+  const { root, kept } = options.impl === 'fused_logits' ? inPlaceLoss(tape, shifted) : crossEntropy(tape, shifted);
   tape.drop(kept);
   tape.drop(shifted);
   tape.drop(view);
   tape.drop(wide);
-  tape.drop(logits);
+  if (!options.rebindsLogits) tape.drop(logits);
   tape.drop(hidden);
   return root;
 }
@@ -134,6 +139,16 @@ function crossEntropy(tape: Tape, wide: Tensor): { root: LossRoot | null; kept: 
   if (!target) return { root: null, kept };
   const root = tape.node(1, F32, () => tape.give(target, tape.alloc(wide.elements, F32)));
   tape.save(root, kept.buffer);
+  return { root, kept };
+}
+
+/** One kernel over the logits: they are kept and hold their own gradient afterwards. */
+function inPlaceLoss(tape: Tape, logits: Tensor): { root: LossRoot | null; kept: Tensor } {
+  const kept = tape.hold(logits);
+  const target = logits.node;
+  if (!target) return { root: null, kept };
+  const root = tape.node(1, F32, () => tape.give(target, share(logits.buffer)));
+  tape.save(root, logits.buffer);
   return { root, kept };
 }
 

@@ -5,7 +5,7 @@ import type { OptimizerCost } from '../optimizers/optimizer.ts';
 import { dtypeCode, type Parameter, type ParameterPlan } from '../parameters.ts';
 import type { AttentionKernel } from '../rules/context.ts';
 import { owner, roundUp, Tape } from '../tape/tape.ts';
-import { isBefore } from '../versions.ts';
+import { versionFacts } from '../versions.ts';
 import { forwardPass, type PassInput } from './forward.ts';
 import { Timeline } from './timeline.ts';
 
@@ -22,6 +22,10 @@ export interface Residents {
   /** Share of a layer's gradients that stays after its backward pass. */
   readonly gradientShare: number;
   readonly communicationBytes: number;
+  /** On top of it, while layers run. */
+  readonly gatheredLayerBytes: number;
+  /** What of it outlives the passes. */
+  readonly lastingCommunicationBytes: number;
   readonly optimizer: OptimizerCost;
   /** A frozen copy of the model for the objective. */
   readonly referenceBytes: number;
@@ -33,6 +37,10 @@ export interface StepInput {
   readonly plan: ParameterPlan;
   readonly residents: Residents;
   readonly objective: ObjectiveShape;
+  /** The card is known to be a CUDA one; else the larger of two ways is assumed. */
+  readonly cuda: boolean;
+  /** See `holdsInputs` of Sharding. */
+  readonly holdsInputs: boolean;
   /** The scoring layer of reward models and classifiers. */
   readonly scoringHead: Parameter | undefined;
 }
@@ -67,6 +75,7 @@ export function walkStep(input: StepInput): StepResult {
   if (objective.reference) forwardPass(passInput(input, timeline, inferenceTape(), batch), 'forward');
   const before = timeline.total();
   const tape = new Tape();
+  tape.byteMasks = input.cuda;
   tape.gradientsExist = accumulated;
   const pass = forwardPass(passInput(input, timeline, tape, batch), 'forward');
   const savedBytes = timeline.total() - before;
@@ -74,6 +83,7 @@ export function walkStep(input: StepInput): StepResult {
   pass.backward();
 
   timeline.now[GRADIENTS] = residents.gradientBytes;
+  timeline.now[COMMUNICATION] = residents.lastingCommunicationBytes;
   const temporary = new Float64Array(timeline.now.length);
   // Clipping makes the norms of all gradients, one small tensor each.
   const clipping = values.maxGradNorm > 0 ? 1024 * tensorCount(input.plan) : 0;
@@ -108,6 +118,7 @@ function passInput(input: StepInput, timeline: Timeline, tape: Tape, batch: numb
   const kernel: AttentionKernel =
     values.attnImplementation === 'eager' ? 'eager' : values.attnImplementation === 'sdpa' ? 'sdpa' : 'flash';
   const flat = values.paddingFree;
+  const { shiftsLogits, rebindsLogits } = versionFacts(values.versions);
   return {
     description,
     plan,
@@ -118,12 +129,16 @@ function passInput(input: StepInput, timeline: Timeline, tape: Tape, batch: numb
     tokens: flat ? batch * values.maxLength : values.maxLength,
     amp: values.mixedPrecision === 'no' ? undefined : dtypeCode(values.mixedPrecision),
     attention: kernel,
+    gatheredLayerBytes: input.residents.gatheredLayerBytes,
+    fused: values.fusedKernels ?? (values.lossImpl === 'fused' ? ['norm', 'rotary'] : []),
+    holdsInputs: input.holdsInputs && !tape.noGrad,
     checkpointing: tape.noGrad ? { ...values.gradientCheckpointing, enabled: false } : values.gradientCheckpointing,
     hookedEmbedding: values.method !== 'full' && values.gradientCheckpointing.enabled,
     loss: {
       kind: objective.loss,
       impl: values.lossImpl,
-      shiftsLogits: isBefore(values.versions.transformers, '4.50'),
+      shiftsLogits,
+      rebindsLogits,
       head: input.scoringHead,
     },
   };

@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import { estimateMemory } from '../../src/memory/index.ts';
+import type { PlanValues } from '../../src/spec/index.ts';
+import { CHECKPOINTING, factsOf, LORA, plan } from './plans.ts';
+
+const peakOf = (changes: Partial<PlanValues>, device = {}): number => {
+  const estimate = estimateMemory(plan(changes), factsOf(), device);
+  if (!estimate.ok) throw new Error(estimate.error[0]!.message);
+  return estimate.value.vram.allocatedPeakBytes;
+};
+const withTransformers = (transformers: string): Partial<PlanValues> => ({
+  gradientCheckpointing: CHECKPOINTING,
+  optim: 'sgd',
+  method: 'lora',
+  lora: LORA,
+  versions: { torch: '2.4', transformers, peft: '0.13', trl: '0.11' },
+});
+/** One fp32 tensor of all logits of the plan in plans.ts. */
+const LOGITS = 3 * 384 * 30011 * 4;
+const near = (value: number, wanted: number): void => {
+  expect(value / wanted).toBeGreaterThan(0.98);
+  expect(value / wanted).toBeLessThan(1.02);
+};
+
+describe('what versions of transformers do to the logits', () => {
+  it('before 4.49 the loss copies them to shift them', () => {
+    const more = peakOf(withTransformers('4.48.3')) - peakOf(withTransformers('4.49.0'));
+    // Half of it: without the copy the backward pass of the loss has the peak.
+    expect(more).toBeGreaterThan(0.48 * LOGITS);
+    expect(more).toBeLessThan(0.55 * LOGITS);
+  });
+  it('before 4.46 the 16-bit ones end when the fp32 ones take their name', () => {
+    near(peakOf(withTransformers('4.46.0')) - peakOf(withTransformers('4.45.2')), LOGITS / 2);
+  });
+  it('4.49 and 5 are alike', () => {
+    expect(peakOf(withTransformers('4.49.0'))).toBe(peakOf(withTransformers('5.17.0')));
+  });
+});
+
+describe('fused kernels', () => {
+  const base: Partial<PlanValues> = { optim: 'sgd', maxLength: 512 };
+  it('a fused loss on whole logits writes their gradient in place', () => {
+    near(
+      peakOf(withTransformers('4.45.2')) - peakOf({ ...withTransformers('4.45.2'), lossImpl: 'fused_logits' }),
+      LOGITS,
+    );
+  });
+  it('norms and gates lower the peak', () => {
+    const peaks = [[], ['norm'], ['norm', 'rotary'], ['norm', 'rotary', 'gate']].map((fusedKernels) =>
+      peakOf({ ...base, lossImpl: 'fused', fusedKernels: fusedKernels as PlanValues['fusedKernels'] & object }),
+    );
+    for (let i = 1; i < peaks.length; i += 1) expect(peaks[i]).toBeLessThanOrEqual(peaks[i - 1]!);
+    expect(peaks[1]).toBeLessThan(peaks[0]!);
+    expect(peaks[3]).toBeLessThan(peaks[2]!);
+  });
+  it('not said: norms and rotary embeddings with a fused loss, nothing with a full one', () => {
+    expect(peakOf({ ...base, lossImpl: 'fused' })).toBe(
+      peakOf({ ...base, lossImpl: 'fused', fusedKernels: ['norm', 'rotary'] }),
+    );
+    expect(peakOf(base)).toBe(peakOf({ ...base, fusedKernels: [] }));
+  });
+});
+
+describe('dropout masks', () => {
+  const dropout: Partial<PlanValues> = { method: 'lora', lora: { ...LORA, loraDropout: 0.1 }, optim: 'sgd' };
+  it('are bytes on a CUDA card and wider where the card is not known', () => {
+    const cuda = { computeCapability: { major: 8, minor: 0 } };
+    expect(peakOf(dropout, cuda)).toBeLessThan(peakOf(dropout));
+    expect(peakOf({ ...dropout, lora: LORA }, cuda)).toBe(peakOf({ ...dropout, lora: LORA }));
+  });
+});
+
+describe('FSDP 1', () => {
+  const sharded = (changes: Partial<PlanValues>): Partial<PlanValues> => ({
+    distributed: { nodes: 1, processesPerNode: 4, strategy: 'fsdp1', offload: [] },
+    gradientCheckpointing: { ...CHECKPOINTING, useReentrant: true },
+    lossImpl: 'fused',
+    optim: 'sgd',
+    method: 'lora',
+    lora: LORA,
+    ...changes,
+  });
+  /** One layer's input. */
+  const BOUNDARY = 3 * 384 * 768 * 2;
+  it('keeps inputs of frozen layers and their gradients until the backward pass ends', () => {
+    const held = peakOf(sharded({}));
+    const fsdp2 = peakOf(sharded({ distributed: { nodes: 1, processesPerNode: 4, strategy: 'fsdp2', offload: [] } }));
+    // Six layers have run backward when the seventh does; nothing of theirs is gone.
+    expect(held - fsdp2).toBeGreaterThan(6 * BOUNDARY);
+    expect(held - fsdp2).toBeLessThan(7 * BOUNDARY);
+  });
+  it('does not with checkpoints that are not reentrant, nor when all weights are trained', () => {
+    const fsdp2 = { nodes: 1, processesPerNode: 4, strategy: 'fsdp2', offload: [] } as const;
+    for (const changes of [{ gradientCheckpointing: CHECKPOINTING }, { method: 'full', lora: null }] as const) {
+      expect(peakOf(sharded(changes))).toBe(peakOf(sharded({ ...changes, distributed: fsdp2 })));
+    }
+  });
+});
