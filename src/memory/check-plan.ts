@@ -1,6 +1,6 @@
 import { type Diagnostic, error } from '../core/index.ts';
 import { type ModelFacts, visitOps } from '../model/index.ts';
-import type { PlanValues } from '../spec/index.ts';
+import { dataParallelSize, type PlanValues } from '../spec/index.ts';
 import { targetNames } from './adapters/index.ts';
 import { findOptimizer, refusalOf } from './optimizers/index.ts';
 import type { ParameterPlan } from './parameters.ts';
@@ -31,6 +31,7 @@ export function checkPlan(values: PlanValues, facts: ModelFacts): Diagnostic[] {
   if (!findOptimizer(values.optim)) {
     add('unsupported-optimizer', `optimizer ${values.optim} cannot be estimated: ${refusalOf(values.optim)}`);
   }
+  problems.push(...checkLayerwise(values));
   for (const [name, value] of [
     ['per_device_train_batch_size', values.perDeviceTrainBatchSize],
     ['max_length', values.maxLength],
@@ -41,6 +42,23 @@ export function checkPlan(values: PlanValues, facts: ModelFacts): Diagnostic[] {
   }
   problems.push(...checkPositions(values, facts), ...checkExperts(values, facts));
   return problems;
+}
+
+/** transformers refuses layer-wise optimizers beside accumulation and DDP (trainer_optimizer.py `_setup_low_rank_optimizer`). */
+function checkLayerwise({ optim, gradientAccumulationSteps, distributed }: PlanValues): Diagnostic[] {
+  if (!optim.endsWith('_layerwise')) return [];
+  const plain = optim.replace(/_layerwise$/, '');
+  if (gradientAccumulationSteps > 1) {
+    return [
+      error('bad-setting', `optimizer ${optim} cannot accumulate gradients: it steps in the backward pass`, {
+        help: `set gradient_accumulation_steps to 1, or use ${plain}`,
+      }),
+    ];
+  }
+  if (dataParallelSize(distributed) > 1 && distributed.strategy !== 'none') {
+    return [error('bad-setting', `optimizer ${optim} does not run on several GPUs`, { help: `use ${plain}` })];
+  }
+  return [];
 }
 
 /** Learned positions end; rotary ones do not. */

@@ -90,6 +90,8 @@ export interface OpState {
 export interface ParameterGroup {
   readonly parameter: Parameter;
   readonly count: number;
+  /** Path of the linear layer whose weight it is, without the layer's number; undefined: something else. */
+  readonly path?: string;
 }
 
 export interface ParameterPlan {
@@ -128,6 +130,12 @@ export function planParameters(description: ModelDescription, values: PlanValues
     return parameter;
   };
 
+  const makeLinear = (rows: number, columns: number, dtype: Dtype, count: number, path: string): Parameter => {
+    const parameter = new Parameter(rows, columns, dtype, !peft);
+    groups.push({ parameter, count, path });
+    return parameter;
+  };
+
   const stack = (matrices: number, rows: number, columns: number, count: number): Parameter => {
     const parameter = make(matrices * rows, columns, rest, !peft, count);
     parameter.stack = matrices;
@@ -157,7 +165,9 @@ export function planParameters(description: ModelDescription, values: PlanValues
       quantisedBytes += quantised.bytes * count;
       largestQuantised = Math.max(largestQuantised, quantised.elements);
     }
-    const weight = quantised ? undefined : make(op.outFeatures, op.inFeatures, base, !peft, count);
+    const weight = quantised
+      ? undefined
+      : makeLinear(op.outFeatures, op.inFeatures, base, count, joinPath(path, op.name));
     const bias = op.bias ? make(1, op.outFeatures, rest, !peft, count) : undefined;
     const adapter = adapters.forLinear(op, joinPath(path, op.name), (rows, columns, dtype) =>
       make(rows, columns, dtype, true, count),
@@ -212,7 +222,9 @@ export function planParameters(description: ModelDescription, values: PlanValues
   const embeddingState = states.get(embedding)!;
   const savedHead = adapters.trainsCopyOf(headOp.name);
   const tiedWeight = embeddingState.frozenCopy ?? embeddingState.weight!;
-  const headWeight = headOp.tied ? tiedWeight : make(description.vocabSize, description.hiddenSize, rest, !peft, 1);
+  const headWeight = headOp.tied
+    ? tiedWeight
+    : makeLinear(description.vocabSize, description.hiddenSize, rest, 1, headOp.name);
   const bias = headOp.bias ? make(1, description.vocabSize, rest, !peft, 1) : undefined;
   let head: ParameterPlan['head'] = { weight: headWeight, quantised: undefined, bias, adapter: undefined };
   if (savedHead) {

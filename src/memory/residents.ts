@@ -1,5 +1,6 @@
 import type { PlanValues } from '../spec/index.ts';
 import { findOptimizer } from './optimizers/index.ts';
+import { type OptimizerSettings, optimizerArguments } from './optimizers/optimizer.ts';
 import { dtypeCode, Parameter, type ParameterGroup, type ParameterPlan } from './parameters.ts';
 import {
   communicationBytes,
@@ -20,16 +21,18 @@ export function residentsOf(
 ): Residents {
   const trainable = plan.groups.filter((group) => group.parameter.trainable);
   const family = findOptimizer(values.optim)!;
-  const cost = family.cost(sharding.masterWeights || sharding.storesFp32 ? asFp32(trainable) : trainable);
+  const stepped = sharding.masterWeights || sharding.storesFp32 ? asFp32(trainable) : trainable;
+  const cost = family.cost(stepped, optimizerSettings(values));
   const offloaded = values.distributed.offload;
   const onDevice = !offloaded.includes('optimizer');
-  const gradients = shardedGradientBytes(trainable, sharding);
+  const inBackward = family.updateBytes !== undefined;
+  const gradients = inBackward ? 0 : shardedGradientBytes(trainable, sharding);
   const weightBytes = shardedWeightBytes(plan, sharding, values.dtype);
   const communication = communicationBytes(plan, sharding, gradients);
   return {
     weightBytes: offloaded.includes('parameters') ? 0 : weightBytes,
     gradientBytes: onDevice ? gradients : 0,
-    gradientShare: onDevice ? sharding.gradientShare : 0,
+    gradientShare: onDevice && !inBackward ? sharding.gradientShare : 0,
     communicationBytes: communication,
     gatheredLayerBytes: gatheredLayerBytes(plan, sharding),
     lastingCommunicationBytes: sharding.engine === 'fsdp' ? 0 : communication,
@@ -42,8 +45,15 @@ export function residentsOf(
   };
 }
 
+/** What the launch says about its optimizer beside its name. */
+const optimizerSettings = (values: PlanValues): OptimizerSettings => ({
+  args: optimizerArguments(values.optimArgs),
+  targetModules: values.optimTargetModules,
+});
+
 const asFp32 = (groups: readonly ParameterGroup[]): ParameterGroup[] =>
-  groups.map(({ parameter, count }) => ({
+  groups.map(({ parameter, count, ...group }) => ({
+    ...group,
     parameter: new Parameter(parameter.rows, parameter.columns, dtypeCode('fp32'), true),
     count,
   }));
@@ -59,7 +69,7 @@ export function offloadedBytes(
   const trainable = plan.groups.filter((group) => group.parameter.trainable);
   let total = residents.optimizer.hostBytes;
   if (offload.includes('optimizer')) {
-    const cost = findOptimizer(values.optim)!.cost(asFp32(trainable));
+    const cost = findOptimizer(values.optim)!.cost(asFp32(trainable), optimizerSettings(values));
     total += Math.ceil(cost.statesBytes * sharding.stateShare) + masterBytes(plan, sharding);
     total += shardedGradientBytes(trainable, sharding);
   }

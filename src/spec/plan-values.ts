@@ -5,8 +5,19 @@ import { type SettingName, settingKey, type TrainingSpec, type TrainingValues } 
 /** Settings that name things instead of sizing them; the estimator and the planner never look at them. */
 type Naming = 'modelNameOrPath' | 'modelConfig' | 'outputDir' | 'resumeFromCheckpoint';
 
+/** Settings of few runs: what is absent is off, or has the default of its tool. */
+type Rare =
+  | 'optimArgs'
+  | 'optimTargetModules'
+  | 'promptTuning'
+  | 'generation'
+  | 'precomputeRefLogProbs'
+  | 'labelSmoothingFactor'
+  | 'neftuneNoiseAlpha'
+  | 'torchCompile';
+
 /** Every setting that sizes a run, all known: what the estimator reads and the planner moves. */
-export interface PlanValues extends Omit<TrainingValues, Naming | 'dtype'> {
+export interface PlanValues extends Omit<TrainingValues, Naming | Rare | 'dtype'>, Partial<Pick<TrainingValues, Rare>> {
   readonly dtype: FloatDType;
 }
 

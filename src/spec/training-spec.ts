@@ -59,6 +59,29 @@ export interface Ia3 {
   readonly adapterDtype: FloatDType;
 }
 
+/** PEFT prompt and prefix tuning. */
+export interface PromptTuning {
+  readonly numVirtualTokens: number;
+  /** Prefix tuning computes its keys and values by a small network of this width; undefined: they are parameters. */
+  readonly projectionHiddenSize: number | undefined;
+}
+
+/** How GRPO and RLOO make their completions. */
+export interface Generation {
+  readonly numGenerations: number;
+  /** Tokens. */
+  readonly maxPromptLength: number;
+  readonly maxCompletionLength: number;
+  /** `vllm_colocate`: in the same process; `vllm_server`: on other cards. */
+  readonly engine: 'transformers' | 'vllm_colocate' | 'vllm_server';
+  /** Share of the whole card that a colocated vLLM takes. */
+  readonly vllmGpuMemoryUtilization: number;
+  /** vLLM gives its memory back while the step runs. */
+  readonly vllmEnableSleepMode: boolean;
+  /** KL coefficient; above 0 a reference model is needed. */
+  readonly beta: number;
+}
+
 export interface Distributed {
   readonly nodes: number;
   readonly processesPerNode: number;
@@ -105,11 +128,24 @@ export interface TrainingValues {
   gradientCheckpointing: GradientCheckpointing;
   /** transformers' OptimizerNames. */
   optim: string;
+  /** `rank=64, update_proj_gap=100`: settings of the optimizer's own. */
+  optimArgs: string;
+  /** Layers that GaLore and APOLLO project. */
+  optimTargetModules: 'all-linear' | readonly string[];
   /** 0: no clipping. */
   maxGradNorm: number;
+  /** 0: none; else the Trainer computes the loss by itself. */
+  labelSmoothingFactor: number;
+  /** Noise on the embeddings in training; 0: none. */
+  neftuneNoiseAlpha: number;
+  torchCompile: boolean;
   quantization: Quantization | null;
   lora: Lora | null;
   ia3: Ia3 | null;
+  promptTuning: PromptTuning;
+  generation: Generation;
+  /** DPO and KTO: the reference model's log-probabilities are computed before training. */
+  precomputeRefLogProbs: boolean;
   distributed: Distributed;
   dataloaderNumWorkers: number;
   dataloaderPinMemory: boolean;

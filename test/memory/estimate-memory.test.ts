@@ -197,7 +197,7 @@ describe('what is refused, with a code', () => {
     ['unsupported-method', { method: 'prompt_tuning' }],
     ['unsupported-attention', { attnImplementation: 'flex_attention' }],
     ['unsupported-objective', { objective: 'grpo' }],
-    ['unsupported-optimizer', { optim: 'galore_adamw' }],
+    ['unsupported-optimizer', { optim: 'adamw_torch_xla' }],
     ['unsupported-optimizer', { optim: 'adamw_turbo' }],
     ['missing-lora', { method: 'lora' }],
     ['quantised-full', { quantization: NF4 }],

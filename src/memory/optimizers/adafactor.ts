@@ -9,6 +9,7 @@ import type { OptimizerFamily } from './optimizer.ts';
 export const adafactor: OptimizerFamily = {
   names: ['adafactor'],
   source: 'transformers 5.17 optimization.py Adafactor.step',
+  formula: 'rows + columns in fp32 a matrix; fp32 copies of one gradient, weight and update in the step',
   cost: (groups) => {
     let statesBytes = 0;
     for (const { parameter, count } of groups) {

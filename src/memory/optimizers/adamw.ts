@@ -5,6 +5,7 @@ import { foreachTemporary, scalarPerTensor, tensorsLike } from './shared.ts';
 export const adamwForeach: OptimizerFamily = {
   names: ['adamw_torch'],
   source: 'torch 2.13 optim/adam.py _multi_tensor_adam',
+  formula: 'two moments in the weight’s dtype; the roots of all second moments at once in the step',
   cost: (groups) => ({
     statesBytes: tensorsLike(groups, 2) + scalarPerTensor(groups),
     temporaryBytes: foreachTemporary(groups),
@@ -16,6 +17,7 @@ export const adamwForeach: OptimizerFamily = {
 export const adamwFused: OptimizerFamily = {
   names: ['adamw_torch_fused'],
   source: 'torch 2.13 optim/adam.py _fused_adam',
+  formula: 'two moments in the weight’s dtype, updated in place',
   cost: (groups) => ({
     statesBytes: tensorsLike(groups, 2) + scalarPerTensor(groups),
     temporaryBytes: 0,

@@ -1,8 +1,14 @@
 import { adafactor } from './adafactor.ts';
 import { adamwForeach, adamwFused } from './adamw.ts';
+import { apollo } from './apollo.ts';
 import { bitsandbytes } from './bitsandbytes.ts';
+import { galore } from './galore.ts';
+import { grokAdamw } from './grokadamw.ts';
+import { lomo } from './lomo.ts';
 import type { OptimizerFamily } from './optimizer.ts';
+import { scheduleFree } from './schedule-free.ts';
 import { sgd } from './sgd.ts';
+import { stableAdamw } from './stable-adamw.ts';
 import { torchOther } from './torch-other.ts';
 import { torchao } from './torchao.ts';
 
@@ -15,15 +21,16 @@ export const OPTIMIZERS: readonly OptimizerFamily[] = [
   ...bitsandbytes,
   ...torchao,
   ...torchOther,
+  ...scheduleFree,
+  ...galore,
+  ...apollo,
+  ...lomo,
+  grokAdamw,
+  stableAdamw,
 ];
 
 /** transformers' OptimizerNames without a rule, and why. */
-const REFUSED: readonly (readonly [RegExp, string])[] = [
-  [/^galore_|^apollo_/, 'its low-rank projections depend on optim_target_modules and optim_args'],
-  [/^lomo$|^adalomo$/, 'it updates inside the backward pass'],
-  [/_xla$|npu/, 'it is not for CUDA'],
-  [/^grokadamw$|^stable_adamw$/, 'its states are not described'],
-];
+const REFUSED: readonly (readonly [RegExp, string])[] = [[/_xla$|npu/, 'it is not for CUDA']];
 
 export const findOptimizer = (name: string): OptimizerFamily | undefined =>
   OPTIMIZERS.find((family) => family.names.includes(name));

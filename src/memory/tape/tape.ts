@@ -91,6 +91,8 @@ export class Tape {
   stopAt = Number.POSITIVE_INFINITY;
   /** Gradients of earlier micro batches exist: new ones are added in place and freed. */
   gradientsExist = false;
+  /** The optimizer runs inside the backward pass: what updating a parameter makes beside its gradient, bytes. */
+  update: ((node: Node) => number) | undefined;
   nodes: Node[] = [];
   private complete: (Node | Buffer)[] = [];
   private live = new Float64Array(OWNERS);
@@ -232,7 +234,10 @@ export class Tape {
       return;
     }
     leaf.arrived = 0;
-    if (this.gradientsExist) {
+    if (this.update) {
+      this.release(this.bytes(this.update(node)));
+      this.release(sum);
+    } else if (this.gradientsExist) {
       this.release(sum);
     } else {
       // AccumulateGrad takes the buffer over: it stays until the optimizer has run.

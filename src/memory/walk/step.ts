@@ -1,6 +1,7 @@
 import type { ModelDescription } from '../../model/index.ts';
 import type { PlanValues } from '../../spec/index.ts';
 import type { ObjectiveShape } from '../objective.ts';
+import { findOptimizer } from '../optimizers/index.ts';
 import type { OptimizerCost } from '../optimizers/optimizer.ts';
 import { dtypeCode, type Parameter, type ParameterPlan } from '../parameters.ts';
 import type { AttentionKernel } from '../rules/context.ts';
@@ -77,6 +78,7 @@ export function walkStep(input: StepInput): StepResult {
   const tape = new Tape();
   tape.byteMasks = input.cuda;
   tape.gradientsExist = accumulated;
+  tape.update = updateInBackward(input);
   const pass = forwardPass(passInput(input, timeline, tape, batch), 'forward');
   const savedBytes = timeline.total() - before;
   timeline.keep(GRADIENTS, residents.gradientShare);
@@ -85,15 +87,40 @@ export function walkStep(input: StepInput): StepResult {
   timeline.now[GRADIENTS] = residents.gradientBytes;
   timeline.now[COMMUNICATION] = residents.lastingCommunicationBytes;
   const temporary = new Float64Array(timeline.now.length);
-  // Clipping makes the norms of all gradients, one small tensor each.
-  const clipping = values.maxGradNorm > 0 ? 1024 * tensorCount(input.plan) : 0;
+  const clipping = values.maxGradNorm > 0 ? clippingBytes(input.plan) : 0;
   temporary[TEMPORARY] = Math.max(residents.optimizer.temporaryBytes, clipping);
   timeline.note('optimizer', temporary[TEMPORARY], temporary);
   return { timeline, savedBytes, residentBytes };
 }
 
-const tensorCount = (plan: ParameterPlan): number =>
-  plan.groups.reduce((total, { parameter, count }) => total + (parameter.trainable ? count : 0), 0);
+/** Elements that one block of a foreach kernel takes (ATen/native/cuda/MultiTensorApply.cuh `kChunkSize`). */
+const FOREACH_CHUNK = 65_536;
+
+/**
+ * Clipping: two small tensors a gradient, and the partial sums of `_foreach_norm`, one fp32 number for each gradient and
+ * block of the largest one (ATen/native/cuda/ForeachReduceOp.cu).
+ */
+function clippingBytes(plan: ParameterPlan): number {
+  let tensors = 0;
+  let largest = 0;
+  for (const { parameter, count } of plan.groups) {
+    if (!parameter.trainable) continue;
+    tensors += count;
+    largest = Math.max(largest, parameter.elements);
+  }
+  return 1024 * tensors + roundUp(tensors * Math.ceil(largest / FOREACH_CHUNK) * 4);
+}
+
+/** What an optimizer that runs inside the backward pass makes there for one parameter. */
+function updateInBackward({ values, plan }: StepInput): Tape['update'] {
+  const bytesOf = findOptimizer(values.optim)?.updateBytes;
+  if (!bytesOf) return undefined;
+  const parameters = new Map(plan.groups.map(({ parameter }) => [parameter.tensor.node, parameter]));
+  return (node) => {
+    const parameter = parameters.get(node);
+    return parameter ? bytesOf(parameter) : 0;
+  };
+}
 
 /** Weights go to the device one by one; a quantised one is there in 16 bit for a moment. */
 function loading({ plan, values, residents }: StepInput, timeline: Timeline): void {
