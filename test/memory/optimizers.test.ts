@@ -49,8 +49,8 @@ describe('optimizer states by cause', () => {
 
   it('layer-wise optimizers and LOMO hold no gradients, and are refused where transformers refuses them', () => {
     const short = { perDeviceTrainBatchSize: 1, maxLength: 16 };
-    expect(estimate({ optim: 'lomo', ...short }).vram.terms.gradients).toBeLessThan(bytes / 5);
-    expect(estimate({ optim: 'sgd', ...short }).vram.terms.gradients).toBeGreaterThan(bytes * 0.9);
+    expect(estimate({ optim: 'lomo', ...short }).vram.terms.gradients).toBeLessThan(bytes / 3);
+    expect(estimate({ optim: 'sgd', ...short }).vram.terms.gradients).toBeGreaterThan(bytes * 0.7);
     const refused = (changes: Partial<PlanValues>) =>
       estimateMemory(plan({ optim: 'galore_adamw_layerwise', ...changes }), facts);
     expect(refused({ gradientAccumulationSteps: 2 }).ok).toBe(false);
