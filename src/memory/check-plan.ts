@@ -28,6 +28,10 @@ export function checkPlan(values: PlanValues, facts: ModelFacts): Diagnostic[] {
   if (attnImplementation === 'flex_attention') {
     add('unsupported-attention', 'flex_attention is compiled: what it keeps is not described', 'use sdpa');
   }
+  const { kernels } = facts.description;
+  if (attnImplementation !== 'eager' && attnImplementation !== 'sdpa' && kernels && !kernels.includes('flash')) {
+    add('unsupported-attention', `a ${facts.modelType} model has no ${attnImplementation}`, 'use eager');
+  }
   if (!findOptimizer(values.optim)) {
     add('unsupported-optimizer', `optimizer ${values.optim} cannot be estimated: ${refusalOf(values.optim)}`);
   }

@@ -16,11 +16,8 @@ import { type StepInput, walkStep } from './walk/step.ts';
  * Peak device and host memory of one run. What cannot be estimated is an error with a code; nothing is guessed.
  * `device` narrows the part that does not belong to PyTorch.
  */
-export function estimateMemory(
-  values: PlanValues,
-  facts: ModelFacts,
-  device: DeviceFacts = {},
-): Result<MemoryEstimate> {
+export function estimateMemory(asked: PlanValues, facts: ModelFacts, device: DeviceFacts = {}): Result<MemoryEstimate> {
+  const values = withKernel(asked, facts);
   const objective = objectiveShape(values);
   const problems = checkPlan(values, facts);
   if ('code' in objective) problems.push(objective);
@@ -64,8 +61,18 @@ export function estimateMemory(
         ? values.perDeviceTrainBatchSize * values.maxLength * facts.hiddenSize * 2 * facts.numHiddenLayers
         : 0,
     }),
-    assumptions: [...facts.assumptions, ...assumptionsOf(values, sharding)],
+    assumptions: [
+      ...facts.assumptions,
+      ...(values === asked ? [] : [`${facts.modelType} has no sdpa attention: transformers takes eager`]),
+      ...assumptionsOf(values, sharding),
+    ],
   });
+}
+
+/** Where a model has no sdpa implementation transformers takes eager, unless sdpa is asked for by name: then it raises. */
+function withKernel(values: PlanValues, { description: { kernels } }: ModelFacts): PlanValues {
+  if (values.attnImplementation !== 'sdpa' || !kernels || kernels.includes('sdpa')) return values;
+  return { ...values, attnImplementation: 'eager' };
 }
 
 const untiedHead = (facts: ModelFacts): number =>

@@ -184,10 +184,15 @@ export function planParameters(description: ModelDescription, values: PlanValues
           break;
         case 'norm': {
           if (op.form === 'layer_fp32') break;
-          const weight = make(1, op.size, rest, !peft, count);
-          states.set(op, op.bias ? { weight, bias: make(1, op.size, rest, !peft, count) } : { weight });
+          const size = op.size * (op.groups ?? 1);
+          const weight = make(1, size, rest, !peft, count);
+          states.set(op, op.bias ? { weight, bias: make(1, size, rest, !peft, count) } : { weight });
           break;
         }
+        case 'activation':
+          if (op.fn !== 'xielu') break;
+          states.set(op, { weight: make(1, 1, rest, !peft, count), bias: make(1, 1, rest, !peft, count) });
+          break;
         case 'embedding': {
           const saved = adapters.trainsCopyOf(joinPath(at, op.name));
           const frozen = make(op.rows, op.size, rest, !peft, count);

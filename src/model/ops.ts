@@ -54,15 +54,26 @@ export interface LinearOp {
 /**
  * `rms`: fp32 inside, cast back, times weight (Llama). `rms_weight_inside`: weight applied before the cast (OLMo 2).
  * `rms_offset`: times (1 + weight) in fp32 (Gemma). `layer`: nn.LayerNorm. `layer_fp32`: F.layer_norm of an fp32 copy
- * without weights (OLMo).
+ * without weights (OLMo). `layer_written`: layer norm without bias, written out in fp32 (Cohere). `layer_offset`: nn.LayerNorm
+ * with 1 + weight (Nemotron). `layer_heads`: one nn.LayerNorm a head, results concatenated (StableLM).
  */
-export type NormForm = 'rms' | 'rms_weight_inside' | 'rms_offset' | 'layer' | 'layer_fp32';
+export type NormForm =
+  | 'rms'
+  | 'rms_weight_inside'
+  | 'rms_offset'
+  | 'layer'
+  | 'layer_fp32'
+  | 'layer_written'
+  | 'layer_offset'
+  | 'layer_heads';
 
 export interface NormOp {
   readonly op: 'norm';
   readonly name: string;
   /** Elements normalised together. */
   readonly size: number;
+  /** Groups with weights of their own (heads); absent: all share `size` weights. */
+  readonly groups?: number;
   readonly form: NormForm;
   readonly bias: boolean;
   readonly input: string;
@@ -88,13 +99,26 @@ export interface RotaryOp {
   readonly rotaryDim: number;
   /** The turned features are concatenated with the others (of which there may be none). */
   readonly join: boolean;
+  /** Neighbours turn together (`x[..., ::2]`), not the two halves. */
+  readonly pairs?: boolean;
+  /** In fp32: q and k are cast before everything (Cohere), or each factor for itself (ERNIE). */
+  readonly wide?: 'before' | 'inside';
+  /**
+   * The layer makes its own tables. `repeated`: each half of the shared ones twice (GLM). `gathered`, `indexed`: looked up
+   * among `positions` sines, by torch.gather and cast (GPT-J), or by an index and left in fp32 (CodeGen); q and k lie as
+   * (batch, tokens, heads, dim) then.
+   */
+  readonly tables?: 'repeated' | 'gathered' | 'indexed';
+  readonly positions?: number;
 }
 
 /**
  * `upcast`: softmax in fp32, cast back (Llama and most). `plain`: softmax in the scores' dtype (GPT-2). `in_place`: scores
- * divided in place (Falcon).
+ * divided in place (Falcon). `fp32`: q and k in fp32 before their product (GPT-J). `baddbmm`: heads and rows as one
+ * dimension, ALiBi inside the product (BLOOM). `biased`: ALiBi added in fp32, masked_fill (MPT). `biased_in_place`: ALiBi
+ * added in fp32, scaled in place, every stage named (Falcon).
  */
-export type EagerForm = 'upcast' | 'plain' | 'in_place';
+export type EagerForm = 'upcast' | 'plain' | 'in_place' | 'fp32' | 'baddbmm' | 'biased' | 'biased_in_place';
 
 export interface AttentionOp {
   readonly op: 'attention';
@@ -139,9 +163,11 @@ export const ACTIVATIONS = [
   'relu2',
   'tanh',
   'sigmoid',
+  'xielu',
 ] as const;
-export type Activation = (typeof ACTIVATIONS)[number];
+export type Activation = (typeof ACTIVATIONS)[number] | 'bloom_gelu' | 'clamp';
 
+/** `xielu` has two scalar parameters (Apertus). `bloom_gelu` keeps its input and writes its derivative out; `clamp` is not in place. */
 export interface ActivationOp {
   readonly op: 'activation';
   readonly fn: Activation;
@@ -272,6 +298,12 @@ export interface ModelDescription {
   readonly bufferBytes: number;
   /** ALiBi: one bias value per head and position. */
   readonly alibi: boolean;
+  /** Attention implementations beside eager; absent: sdpa and flash. Without sdpa transformers takes eager by itself. */
+  readonly kernels?: readonly ('sdpa' | 'flash')[];
+  /** The mask has a value for every head too (Falcon's ALiBi), in the hidden states' dtype whatever the kernel. */
+  readonly maskHeads?: number;
+  /** Bytes an element of the eager mask where it is no additive one (MPT: 1). */
+  readonly eagerMaskWidth?: number;
   /** PEFT's own lists for this architecture; undefined: PEFT has none. */
   readonly peft: PeftDefaults;
 }

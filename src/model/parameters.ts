@@ -8,7 +8,9 @@ export function parametersOf(op: Op): number {
     case 'linear':
       return op.inFeatures * op.outFeatures + (op.bias ? op.outFeatures : 0);
     case 'norm':
-      return op.form === 'layer_fp32' ? 0 : op.size * (op.bias ? 2 : 1);
+      return op.form === 'layer_fp32' ? 0 : op.size * (op.groups ?? 1) * (op.bias ? 2 : 1);
+    case 'activation':
+      return op.fn === 'xielu' ? 2 : 0;
     case 'moe':
       return op.experts * op.hiddenSize + op.experts * 3 * op.intermediateSize * op.hiddenSize;
     default:

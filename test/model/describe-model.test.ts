@@ -110,8 +110,8 @@ describe('what cannot be described', () => {
   });
 
   it('refuses variants it has no ops for', () => {
-    expect(problems({ model_type: 'falcon', alibi: true })).toMatchObject([{ code: 'unsupported-model-config' }]);
-    expect(problems({ model_type: 'falcon', alibi: false })).toEqual([]);
+    expect(problems({ model_type: 'gptj', rotary_dim: null })).toMatchObject([{ code: 'unsupported-model-config' }]);
+    expect(problems({ model_type: 'gptj', rotary_dim: 32 })).toEqual([]);
   });
 
   it('refuses a checkpoint stored in another quantisation, but not one for bitsandbytes', () => {

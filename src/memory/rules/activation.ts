@@ -1,6 +1,18 @@
 import type { Activation } from '../../model/index.ts';
-import { add, cast, keepInput, keepOutput, multiply, offset, power, scale } from '../tape/primitives.ts';
-import { F32, type Tape, type Tensor } from '../tape/tape.ts';
+import type { OpState } from '../parameters.ts';
+import {
+  add,
+  cast,
+  keepInput,
+  keepOutput,
+  multiply,
+  offset,
+  power,
+  scale,
+  subtract,
+  where,
+} from '../tape/primitives.ts';
+import { F32, type Tape, Tensor } from '../tape/tape.ts';
 import type { Context } from './context.ts';
 
 /** Runs `steps` one after the other; each ends its input, the first ends `x`, as values on Python's expression stack do. */
@@ -15,13 +27,16 @@ function chain(tape: Tape, x: Tensor, ...steps: ((x: Tensor) => Tensor)[]): Tens
 }
 
 /** transformers' ACT2FN: PyTorch's own functions keep one tensor, the ones written out in Python many. */
-export function activate(ctx: Context, fn: Activation, x: Tensor): Tensor {
+export function activate(ctx: Context, fn: Activation, x: Tensor, state?: OpState): Tensor {
   const { tape } = ctx;
   switch (fn) {
     case 'silu':
     case 'gelu':
     case 'gelu_pytorch_tanh':
+    case 'clamp':
       return keepInput(tape, x);
+    case 'bloom_gelu':
+      return bloomGelu(tape, x);
     case 'relu':
     case 'tanh':
     case 'sigmoid':
@@ -37,6 +52,8 @@ export function activate(ctx: Context, fn: Activation, x: Tensor): Tensor {
       return geluNew(ctx, x);
     case 'gelu_fast':
       return geluFast(tape, x);
+    case 'xielu':
+      return xielu(ctx, x, state!);
     case 'quick_gelu': {
       const gate = chain(
         tape,
@@ -49,6 +66,24 @@ export function activate(ctx: Context, fn: Activation, x: Tensor): Tensor {
       return out;
     }
   }
+}
+
+/** A function of its own: the tanh form, and a derivative of many products, neither recorded. */
+function bloomGelu(tape: Tape, x: Tensor): Tensor {
+  const temporaries = (count: number): void => {
+    for (const buffer of Array.from({ length: count }, () => tape.alloc(x.elements, x.dtype))) tape.release(buffer);
+  };
+  const parent = x.node;
+  temporaries(3);
+  const node = parent
+    ? tape.node(x.elements, x.dtype, (grad) => {
+        // tanh_out and ff have names; two products stand on the stack beside them.
+        temporaries(4);
+        tape.give(parent, tape.allocLike(x.elements, x.dtype, grad));
+      })
+    : null;
+  if (node) tape.save(node, x.buffer);
+  return new Tensor(tape.alloc(x.elements, x.dtype), x.elements, x.dtype, node);
 }
 
 /** pow is on autocast's fp32 list. */
@@ -111,4 +146,37 @@ function geluFast(tape: Tape, x: Tensor): Tensor {
     (y) => offset(tape, y),
   );
   return productOf(tape, half, gate);
+}
+
+/**
+ * `where(x > 0, a⁺ x² + b x, (expm1(min(x, eps)) − x) a⁻ + b x)` with two trained scalars, as transformers writes it out where
+ * the xIELU kernel is not installed.
+ */
+function xielu({ tape }: Context, x: Tensor, state: OpState): Tensor {
+  const positiveScale = keepInput(tape, state.weight!.tensor);
+  const softened = keepInput(tape, state.bias!.tensor);
+  const negativeScale = offset(tape, softened);
+  tape.drop(softened);
+  const condition = tape.bytes(x.elements);
+  const linear = multiply(tape, positiveScale, x);
+  const square = multiply(tape, linear, x);
+  tape.drop(linear);
+  const slope = scale(tape, x);
+  const positive = add(tape, square, slope);
+  tape.drop(square);
+  tape.drop(slope);
+  const bounded = keepInput(tape, x);
+  const raised = keepOutput(tape, bounded);
+  tape.drop(bounded);
+  const difference = subtract(tape, raised, x);
+  tape.drop(raised);
+  const scaled = productOf(tape, difference, negativeScale);
+  const second = scale(tape, x);
+  const negative = add(tape, scaled, second);
+  tape.drop(scaled);
+  tape.drop(second);
+  const out = where(tape, condition, positive, negative);
+  for (const tensor of [positive, negative, positiveScale]) tape.drop(tensor);
+  tape.release(condition);
+  return out;
 }

@@ -1,15 +1,18 @@
 import type { AttentionOp } from '../../model/index.ts';
 import { add, batchedMatmul, cast, constant, copy, dropout, keepOutput, repeat, scale } from '../tape/primitives.ts';
-import { type Dtype, F32, type Node, Tensor, widthOf } from '../tape/tape.ts';
+import { type Buffer, type Dtype, F32, type Node, Tensor } from '../tape/tape.ts';
 import { bind, type Context, type Frame, read } from './context.ts';
+import { writtenAttention } from './written-attention.ts';
 
 /** Attention of one layer by the implementation the run has chosen; its result lies as (batch, tokens, heads × dim). */
 export function attention(ctx: Context, op: AttentionOp, frame: Frame): void {
   const q = read(frame, op.q);
   const k = read(frame, op.k);
   const v = read(frame, op.v);
-  if (ctx.attention === 'eager') eager(ctx, op, frame, q, k, v);
-  else bind(ctx, frame, op.output, ctx.attention === 'sdpa' ? sdpa(ctx, op, q, k, v) : fused(ctx, op, q, k, v, false));
+  if (ctx.attention === 'eager') {
+    if (!writtenAttention(ctx, op, frame, q, k, v)) eager(ctx, op, frame, q, k, v);
+  } else
+    bind(ctx, frame, op.output, ctx.attention === 'sdpa' ? sdpa(ctx, op, q, k, v) : fused(ctx, op, q, k, v, false));
 }
 
 /**
@@ -35,7 +38,7 @@ function fused(ctx: Context, op: AttentionOp, q: Tensor, k: Tensor, v: Tensor, m
   const { tape, amp, batch, tokens } = ctx;
   const dtype = amp ?? q.dtype;
   const [query, key, value] = [cast(tape, q, dtype), cast(tape, k, dtype), cast(tape, v, dtype)];
-  const mask = masked ? tape.bytes(batch * tokens * tokens * widthOf(dtype)) : null;
+  const mask = masked ? fusedMask(ctx, dtype) : null;
   const rows = batch * op.heads * tokens;
   const elements = rows * op.headDim;
   const result = tape.alloc(elements, dtype);
@@ -77,6 +80,17 @@ function fused(ctx: Context, op: AttentionOp, q: Tensor, k: Tensor, v: Tensor, m
   return new Tensor(result, elements, dtype, node);
 }
 
+/** A boolean mask becomes an additive one at every use; one that is additive already is taken as it is, or cast. */
+function fusedMask(ctx: Context, dtype: Dtype): Buffer {
+  const { tape, constants, batch, tokens } = ctx;
+  const elements = batch * constants.maskHeads * tokens * tokens;
+  if (constants.mask && ctx.hiddenDtype === dtype) {
+    constants.mask.refs += 1;
+    return constants.mask;
+  }
+  return tape.alloc(elements, dtype);
+}
+
 /** eager_attention_forward: the S × S scores are real, several times. */
 function eager(ctx: Context, op: AttentionOp, frame: Frame, q: Tensor, k: Tensor, v: Tensor): void {
   const { tape, batch, tokens } = ctx;
@@ -99,7 +113,7 @@ function eager(ctx: Context, op: AttentionOp, frame: Frame, q: Tensor, k: Tensor
   bind(ctx, frame, 'attn_weights', weights);
 }
 
-function dropped(ctx: Context, op: AttentionOp, weights: Tensor): Tensor {
+export function dropped(ctx: Context, op: AttentionOp, weights: Tensor): Tensor {
   const out = dropout(ctx.tape, weights, op.dropout);
   ctx.tape.drop(weights);
   return out;
@@ -131,21 +145,21 @@ function inPlace(ctx: Context, scores: Tensor): Tensor {
   return probabilities;
 }
 
-function masked(ctx: Context, scores: Tensor): Tensor {
+export function masked(ctx: Context, scores: Tensor): Tensor {
   const { tape, constants, batch, tokens } = ctx;
   if (!constants.mask) return scores;
-  const mask = constant(constants.mask, batch * tokens * tokens, ctx.hiddenDtype);
+  const mask = constant(constants.mask, batch * constants.maskHeads * tokens * tokens, ctx.hiddenDtype);
   return swap(ctx, scores, (x) => add(tape, x, mask));
 }
 
-function swap(ctx: Context, x: Tensor, next: (x: Tensor) => Tensor): Tensor {
+export function swap(ctx: Context, x: Tensor, next: (x: Tensor) => Tensor): Tensor {
   const result = next(x);
   ctx.tape.drop(x);
   return result;
 }
 
 /** torch.matmul of (batch, heads, …): autocast casts both; factors whose batch and heads cannot be merged in a view are copied. */
-function product(ctx: Context, a: Tensor, b: Tensor, elements: number): Tensor {
+export function product(ctx: Context, a: Tensor, b: Tensor, elements: number): Tensor {
   const { tape, amp } = ctx;
   const left = prepared(ctx, a, amp ?? a.dtype);
   const right = prepared(ctx, b, amp ?? b.dtype);

@@ -31,8 +31,10 @@ export interface Constants {
   /** cos and sin: features of one table. */
   readonly rotaryElements: number;
   readonly rotary: Buffer | undefined;
-  /** Additive eager mask. */
+  /** Mask that is added to the scores: eager's, or one with a value for every head whatever the kernel. */
   readonly mask: Buffer | undefined;
+  /** Elements of the mask for one pair of tokens and row: 1, or the heads. */
+  readonly maskHeads: number;
 }
 
 /** The names of one Python frame. */

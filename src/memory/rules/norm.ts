@@ -1,6 +1,17 @@
 import type { NormOp } from '../../model/index.ts';
 import type { OpState } from '../parameters.ts';
-import { cast, keepOutput, layerNorm, mean, multiply, offset, power } from '../tape/primitives.ts';
+import {
+  cast,
+  concatenate,
+  keepOutput,
+  layerNorm,
+  mean,
+  multiply,
+  offset,
+  power,
+  split,
+  subtract,
+} from '../tape/primitives.ts';
 import { F32, type Tensor } from '../tape/tape.ts';
 import type { Context } from './context.ts';
 import { fusedNorm } from './fused-kernels.ts';
@@ -17,6 +28,12 @@ export function norm(ctx: Context, op: NormOp, state: OpState, x: Tensor): Tenso
       return rmsOffset(ctx, op, state, x);
     case 'layer':
       return layer(ctx, op, state, x);
+    case 'layer_written':
+      return writtenLayer(ctx, op, state, x);
+    case 'layer_offset':
+      return offsetLayer(ctx, op, state, x);
+    case 'layer_heads':
+      return headLayers(ctx, op, state, x);
     case 'layer_fp32': {
       const { tape } = ctx;
       const wide = cast(tape, x, F32);
@@ -96,5 +113,54 @@ function layer(ctx: Context, op: NormOp, state: OpState, x: Tensor): Tensor {
   tape.drop(wide);
   tape.drop(weight);
   if (bias) tape.drop(bias);
+  return out;
+}
+
+/** Cohere: `weight * (x - mean) * rsqrt(variance + eps)` in fp32, then the input's dtype. */
+function writtenLayer(ctx: Context, op: NormOp, state: OpState, x: Tensor): Tensor {
+  const { tape } = ctx;
+  const wide = cast(tape, x, F32);
+  const average = mean(tape, wide, op.size);
+  const squared = after(ctx, subtract(tape, wide, average), (y) => power(tape, y));
+  const variance = after(ctx, squared, (y) => mean(tape, y, op.size));
+  const centred = subtract(tape, wide, average);
+  const inverse = after(ctx, offset(tape, variance), (y) => keepOutput(tape, y, 2));
+  const normed = multiply(tape, centred, inverse);
+  for (const tensor of [centred, inverse, wide]) tape.drop(tensor);
+  const weight = cast(tape, state.weight!.tensor, F32);
+  const product = multiply(tape, weight, normed);
+  tape.drop(weight);
+  tape.drop(normed);
+  const out = after(ctx, product, (y) => cast(tape, y, x.dtype));
+  tape.drop(variance);
+  tape.drop(average);
+  return out;
+}
+
+/** Nemotron: the module leaves autocast, so it runs in the input's dtype. */
+function offsetLayer(ctx: Context, op: NormOp, state: OpState, x: Tensor): Tensor {
+  const { tape } = ctx;
+  const weight = offset(tape, state.weight!.tensor);
+  const out = layerNorm(tape, x, weight, state.bias?.tensor ?? null, op.size);
+  tape.drop(weight);
+  return out;
+}
+
+/** StableLM: split by heads, one layer norm each, concatenated. */
+function headLayers(ctx: Context, op: NormOp, state: OpState, x: Tensor): Tensor {
+  const { tape } = ctx;
+  const [whole] = split(tape, x, [x.elements], true);
+  const normed = layer(ctx, op, state, whole!);
+  const out = concatenate(tape, [normed]);
+  out.buffer.headMajor = true;
+  tape.drop(normed);
+  tape.drop(whole!);
+  return out;
+}
+
+/** The next value in place of one that has no name. */
+function after(ctx: Context, x: Tensor, next: (x: Tensor) => Tensor): Tensor {
+  const out = next(x);
+  ctx.tape.drop(x);
   return out;
 }

@@ -1,25 +1,70 @@
 import type { RotaryOp } from '../../model/index.ts';
-import { add, concatenate, constant, multiply, scale, slice } from '../tape/primitives.ts';
-import type { Tensor } from '../tape/tape.ts';
+import { add, cast, concatenate, constant, multiply, scale, slice } from '../tape/primitives.ts';
+import { F32, type Tensor } from '../tape/tape.ts';
 import { bind, type Context, type Frame, read } from './context.ts';
 import { turnInPlace } from './fused-kernels.ts';
 
+/** cos and sin as one product with x needs them; the caller drops both. */
+type Tables = () => readonly [Tensor, Tensor];
+
 /** apply_rotary_pos_emb: `q * cos + rotate_half(q) * sin` for q, then k; features beyond rotaryDim are joined unchanged. */
 export function rotary(ctx: Context, op: RotaryOp, frame: Frame): void {
-  const q = turn(ctx, read(frame, op.q), op);
-  const k = turn(ctx, read(frame, op.k), op);
-  bind(ctx, frame, op.q, q);
-  bind(ctx, frame, op.k, k);
+  const { tape } = ctx;
+  const tables = tablesOf(ctx, op, frame);
+  const [q, k] = [read(frame, op.q), read(frame, op.k)];
+  if (!op.wide) {
+    const [turnedQ, turnedK] = [turn(ctx, q, op, tables), turn(ctx, k, op, tables)];
+    bind(ctx, frame, op.q, turnedQ);
+    bind(ctx, frame, op.k, turnedK);
+    return;
+  }
+  // Both stay in fp32 until both are done.
+  const first = (x: Tensor): Tensor => (op.wide === 'before' ? cast(tape, x, F32) : tape.hold(x));
+  const entering = [first(q), first(k)];
+  const turned = entering.map((x) => turn(ctx, x, op, tables));
+  const narrow = [cast(tape, turned[0]!, q.dtype), cast(tape, turned[1]!, k.dtype)];
+  for (const tensor of [...entering, ...turned]) tape.drop(tensor);
+  bind(ctx, frame, op.q, narrow[0]!);
+  bind(ctx, frame, op.k, narrow[1]!);
 }
 
-function turn(ctx: Context, x: Tensor, op: RotaryOp): Tensor {
+/** The model's shared tables, or those that the layer makes; what has a name there lasts until the frame ends. */
+function tablesOf(ctx: Context, op: RotaryOp, frame: Frame): Tables {
+  const { tape, constants, hiddenDtype, tokens } = ctx;
+  const elements = tokens * op.rotaryDim;
+  if (!op.tables) {
+    const table = (): Tensor => constant(constants.rotary!, constants.rotaryElements, hiddenDtype);
+    return () => [tape.hold(table()), tape.hold(table())];
+  }
+  if (op.tables === 'repeated') {
+    const [cos, sin] = [0, 1].map(() => constant(tape.alloc(elements, hiddenDtype), elements, hiddenDtype));
+    bind(ctx, frame, '_cos', cos!);
+    bind(ctx, frame, '_sin', sin!);
+    return () => [tape.hold(cos!), tape.hold(sin!)];
+  }
+  const gathered = op.tables === 'gathered';
+  if (gathered) {
+    bind(ctx, frame, '_all_positions', constant(tape.alloc(op.positions! * op.rotaryDim, F32), 1, F32));
+    bind(ctx, frame, '_ids', constant(tape.bytes(elements * 8), 1, F32));
+  }
+  const found = constant(tape.alloc(elements, F32), elements, F32);
+  const dtype = gathered ? read(frame, op.k).dtype : F32;
+  bind(ctx, frame, '_sincos', cast(tape, found, dtype));
+  tape.drop(found);
+  // repeat_interleave, at every use.
+  const make = (): Tensor => constant(tape.alloc(elements, dtype), elements, dtype);
+  return () => [make(), make()];
+}
+
+function turn(ctx: Context, x: Tensor, op: RotaryOp, tables: Tables): Tensor {
   const { tape } = ctx;
-  if (ctx.fused.includes('rotary') && op.rotaryDim === op.headDim) return turnInPlace(tape, x);
-  if (!op.join) return rotate(ctx, x);
+  if (ctx.fused.includes('rotary') && op.rotaryDim === op.headDim && !op.pairs) return turnInPlace(tape, x);
+  if (!op.join) return rotate(ctx, x, op, tables);
   const turned = (x.elements / op.headDim) * op.rotaryDim;
-  const part = turned === x.elements ? tape.hold(x) : slice(tape, x, turned, true);
-  const rest = slice(tape, x, x.elements - turned, true);
-  const rotated = rotate(ctx, part);
+  const major = !isLookedUp(op);
+  const part = turned === x.elements ? tape.hold(x) : slice(tape, x, turned, major);
+  const rest = slice(tape, x, x.elements - turned, major);
+  const rotated = rotate(ctx, part, op, tables);
   const out = concatenate(tape, [rotated, rest]);
   tape.drop(rotated);
   tape.drop(part);
@@ -27,22 +72,34 @@ function turn(ctx: Context, x: Tensor, op: RotaryOp): Tensor {
   return out;
 }
 
-function rotate(ctx: Context, x: Tensor): Tensor {
-  const { tape, constants, hiddenDtype } = ctx;
-  const table = constant(constants.rotary!, constants.rotaryElements, hiddenDtype);
-  const straight = multiply(tape, x, table);
+const isLookedUp = (op: RotaryOp): boolean => op.tables === 'gathered' || op.tables === 'indexed';
+
+function rotate(ctx: Context, x: Tensor, op: RotaryOp, tables: Tables): Tensor {
+  const { tape } = ctx;
+  const major = !isLookedUp(op);
+  const inside = (y: Tensor): Tensor => (op.wide === 'inside' ? cast(tape, y, F32) : tape.hold(y));
+  const [cos, sin] = tables();
+  const plain = inside(x);
+  const straight = multiply(tape, plain, cos);
+  tape.drop(plain);
   const half = x.elements / 2;
-  const first = slice(tape, x, half, true);
-  const second = slice(tape, x, half, true);
+  const first = slice(tape, x, half, major);
+  const second = slice(tape, x, half, major);
   const negated = scale(tape, second);
   const joined = concatenate(tape, [negated, first]);
+  // Stacked pairs are new in the order of the dimensions.
+  if (op.pairs) joined.buffer.headMajor = major;
   tape.drop(negated);
   tape.drop(first);
   tape.drop(second);
-  const across = multiply(tape, joined, table);
+  const factor = inside(joined);
   tape.drop(joined);
+  const across = multiply(tape, factor, sin);
+  tape.drop(factor);
   const out = add(tape, straight, across);
   tape.drop(straight);
   tape.drop(across);
+  tape.drop(cos);
+  tape.drop(sin);
   return out;
 }

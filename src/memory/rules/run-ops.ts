@@ -41,7 +41,7 @@ function runOp(ctx: Context, op: Op, frame: Frame): void {
       unary(ctx, op, frame, (x) => norm(ctx, op, ctx.states.get(op) ?? {}, x));
       break;
     case 'activation':
-      unary(ctx, op, frame, (x) => activate(ctx, op.fn, x));
+      unary(ctx, op, frame, (x) => activate(ctx, op.fn, x, ctx.states.get(op)));
       break;
     case 'heads':
       unary(ctx, op, frame, (x) => viewHeads(tape, x));

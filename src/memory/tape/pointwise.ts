@@ -51,6 +51,36 @@ export function add(tape: Tape, a: Tensor, b: Tensor, inPlace = false): Tensor {
   return new Tensor(tape.allocLike(elements, dtype, like), elements, dtype, node);
 }
 
+/** Difference with broadcasting: the second one's gradient is a negated copy. */
+export function subtract(tape: Tape, a: Tensor, b: Tensor): Tensor {
+  const elements = Math.max(a.elements, b.elements);
+  const dtype = promote(a.dtype, b.dtype);
+  const node =
+    a.node || b.node
+      ? tape.node(elements, dtype, (grad) => {
+          if (a.node) giveAs(tape, a, share(grad), elements, dtype);
+          if (b.node) giveAs(tape, b, tape.allocLike(elements, dtype, grad), elements, dtype);
+        })
+      : null;
+  const like = a.elements >= b.elements ? a.buffer : b.buffer;
+  return new Tensor(tape.allocLike(elements, dtype, like), elements, dtype, node);
+}
+
+/** `torch.where` of equal sizes: the condition is kept, both gradients are masked copies. */
+export function where(tape: Tape, condition: Buffer, a: Tensor, b: Tensor): Tensor {
+  const dtype = promote(a.dtype, b.dtype);
+  const { elements } = a;
+  const node =
+    a.node || b.node
+      ? tape.node(elements, dtype, (grad) => {
+          if (a.node) giveAs(tape, a, tape.allocLike(elements, dtype, grad), elements, dtype);
+          if (b.node) giveAs(tape, b, tape.allocLike(elements, dtype, grad), elements, dtype);
+        })
+      : null;
+  tape.save(node, condition);
+  return new Tensor(tape.allocLike(elements, dtype, a.buffer), elements, dtype, node);
+}
+
 /** Times or divided by a Python number; the number is saved, without memory. */
 export function scale(tape: Tape, x: Tensor): Tensor {
   const parent = x.node;

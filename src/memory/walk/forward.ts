@@ -58,7 +58,7 @@ export function forwardPass(input: PassInput, phase: Phase): ForwardResult {
     castCache: new Map(),
   };
   const frame: Frame = new Map();
-  const nothing = { rotary: undefined, rotaryElements: 0, mask: undefined };
+  const nothing = { rotary: undefined, rotaryElements: 0, mask: undefined, maskHeads: 1 };
   runOps({ ...base, hiddenDtype: F32, constants: nothing }, description.embedding, frame);
   const hidden = frame.get('hidden_states')!;
   frame.delete('hidden_states');
@@ -71,16 +71,22 @@ export function forwardPass(input: PassInput, phase: Phase): ForwardResult {
   const tables = rotaryTables
     ? Array.from({ length: rotaryTables.pairs * 2 }, () => tape.alloc(rotaryElements, hidden.dtype))
     : [];
-  const maskWidth = kernel === 'eager' ? widthOf(hidden.dtype) : 1;
+  const { maskHeads = 1, eagerMaskWidth = widthOf(hidden.dtype) } = description;
+  const maskWidth = maskHeads > 1 ? widthOf(hidden.dtype) : kernel === 'eager' ? eagerMaskWidth : 1;
   const masks =
     kernel === 'flash'
       ? []
-      : Array.from({ length: description.masks }, () => tape.bytes(batch * tokens * tokens * maskWidth));
+      : Array.from({ length: description.masks }, () => tape.bytes(batch * maskHeads * tokens * tokens * maskWidth));
   timeline.play(phase, tape.end());
   const ctx: Context = {
     ...base,
     hiddenDtype: hidden.dtype,
-    constants: { rotary: tables[0], rotaryElements, mask: kernel === 'eager' ? masks[0] : undefined },
+    constants: {
+      rotary: tables[0],
+      rotaryElements,
+      mask: kernel === 'eager' || maskHeads > 1 ? masks[0] : undefined,
+      maskHeads,
+    },
   };
 
   // Layers. Equal ones in a row are one run; the first stands alone, the model's frame still names its input.

@@ -17,22 +17,23 @@ import {
 } from './parts.ts';
 
 export const falcon: Architecture = {
-  modelTypes: ['falcon'],
+  modelTypes: ['falcon', 'RefinedWebModel', 'RefinedWeb'],
   source: 'transformers 5.17 models/falcon/modeling_falcon.py',
-  describe: (config) => {
+  describe: (config, modelType) => {
     const hiddenSize = config.count('hidden_size', 4544);
     const headCount = config.count(['num_attention_heads', 'n_head'], 71);
     const layers = config.count(['num_hidden_layers', 'n_layer'], 32);
     const vocabSize = config.count('vocab_size', 65024);
     const inner = config.count('ffn_hidden_size', 4 * hiddenSize);
     const bias = config.flag('bias', false);
-    const newDecoder = config.flag('new_decoder_architecture', false);
+    const newDecoder = config.flag('new_decoder_architecture', modelType === 'RefinedWeb');
     const multiQuery = config.flag('multi_query', true);
     const parallel = config.flag('parallel_attn', true);
     const fn = config.activation('activation', 'gelu');
     const p = config.number('hidden_dropout', 0);
     config.divisible(hiddenSize, 'hidden_size', headCount, 'num_attention_heads');
-    if (config.flag('alibi', false)) config.refuse('a Falcon with ALiBi is not described');
+    const alibi = config.flag('alibi', false);
+    const attentionDropout = config.number('attention_dropout', 0);
     const headDim = Math.floor(hiddenSize / headCount);
     const declared = config.count(['num_kv_heads', 'n_head_kv'], headCount);
     // The new architecture copies keys and values out to every query head, the multi-query one has a single key head.
@@ -47,8 +48,9 @@ export const falcon: Architecture = {
       heads: headCount,
       kvHeads,
       headDim,
-      dropout: 0,
-      eager: 'in_place' as const,
+      // Only the way with ALiBi drops attention weights.
+      dropout: alibi ? attentionDropout : 0,
+      eager: alibi ? ('biased_in_place' as const) : ('in_place' as const),
       repeats: false,
     };
     const storedKv = newDecoder ? declared * headDim : kvHeads * headDim;
@@ -71,7 +73,7 @@ export const falcon: Architecture = {
         heads('query_states', 'query_states'),
         heads('key_states', 'key_states'),
         heads('value_states', 'value_states'),
-        rotary(shape),
+        ...(alibi ? [] : [rotary(shape)]),
         attention(shape),
         linear('dense', 'attn_output', 'attn_output', hiddenSize, hiddenSize, bias, 'matmul'),
       ],
@@ -94,7 +96,8 @@ export const falcon: Architecture = {
       : parallel || newDecoder
         ? [{ op: 'assign', input: 'attention_layernorm_out', output: 'mlp_layernorm_out' }]
         : [
-            add('residual', 'attention_output', 'residual'),
+            ...(attentionDropout > 0 ? [dropout(attentionDropout, 'attention_output', '$dropped')] : []),
+            add('residual', attentionDropout > 0 ? '$dropped' : 'attention_output', 'residual'),
             norm('post_attention_layernorm', 'residual', 'mlp_layernorm_out', hiddenSize, 'layer'),
           ];
     const layer: Op[] = [
@@ -137,7 +140,8 @@ export const falcon: Architecture = {
       rotaryTables: { dim: headDim, pairs: 1 },
       masks: 1,
       bufferBytes: rotaryBufferBytes(headDim),
-      alibi: false,
+      alibi,
+      ...(alibi ? { maskHeads: headCount } : {}),
       peft: peftDefaults(['query_key_value'], ['query_key_value', 'dense_4h_to_h'], ['dense_4h_to_h']),
     };
   },

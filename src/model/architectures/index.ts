@@ -1,15 +1,29 @@
+import { apertus } from './apertus.ts';
 import { arcee } from './arcee.ts';
 import type { Architecture } from './architecture.ts';
+import { bloom } from './bloom.ts';
+import { cohere, cohere2 } from './cohere.ts';
+import { ernie45 } from './ernie4-5.ts';
+import { exaone4 } from './exaone4.ts';
 import { falcon } from './falcon.ts';
 import { gemma, gemma2, gemma3 } from './gemma.ts';
+import { glm } from './glm.ts';
+import { gptBigcode } from './gpt-bigcode.ts';
+import { gptNeo } from './gpt-neo.ts';
 import { gptNeox } from './gpt-neox.ts';
 import { gpt2 } from './gpt2.ts';
+import { codegen, gptj } from './gptj.ts';
 import { granite } from './granite.ts';
+import { helium } from './helium.ts';
+import { hunyuanDense } from './hunyuan-dense.ts';
 import { llama } from './llama.ts';
-import { mistral } from './mistral.ts';
+import { ministral3, mistral } from './mistral.ts';
 import { mixtral } from './mixtral.ts';
+import { mpt } from './mpt.ts';
+import { nemotron } from './nemotron.ts';
 import { olmo, olmo2, olmoe } from './olmo.ts';
 import { opt } from './opt.ts';
+import { persimmon } from './persimmon.ts';
 import { phi } from './phi.ts';
 import { phi3 } from './phi3.ts';
 import { qwen2Moe, qwen3Moe } from './qwen-moe.ts';
@@ -17,6 +31,7 @@ import { qwen2 } from './qwen2.ts';
 import { qwen3 } from './qwen3.ts';
 import { seedOss } from './seed-oss.ts';
 import { smollm3 } from './smollm3.ts';
+import { stablelm } from './stablelm.ts';
 import { starcoder2 } from './starcoder2.ts';
 
 /** Every architecture snug can describe; a new one is a file beside this and a line here. */
@@ -45,4 +60,22 @@ export const ARCHITECTURES: readonly Architecture[] = [
   smollm3,
   seedOss,
   arcee,
+  apertus,
+  bloom,
+  cohere,
+  cohere2,
+  ernie45,
+  exaone4,
+  glm,
+  gptBigcode,
+  gptNeo,
+  codegen,
+  gptj,
+  helium,
+  hunyuanDense,
+  mpt,
+  nemotron,
+  persimmon,
+  stablelm,
+  ministral3,
 ];

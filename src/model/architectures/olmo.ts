@@ -36,12 +36,15 @@ export const olmo: Architecture = {
 };
 
 export const olmo2: Architecture = {
-  modelTypes: ['olmo2'],
-  source: 'transformers 5.17 models/olmo2/modeling_olmo2.py',
-  describe: (config) => {
+  modelTypes: ['olmo2', 'olmo3'],
+  source: 'transformers 5.17 models/olmo2/modeling_olmo2.py, models/olmo3/modeling_olmo3.py',
+  describe: (config, modelType) => {
     const keys = readLlamaKeys(config, OLMO);
     const bias = config.flag('attention_bias', false);
     const form = 'rms_weight_inside';
+    const types = config.layerNames('layer_types', keys.layers, ['sliding_attention', 'full_attention']);
+    // OLMo 3 makes one pair of tables a kind of layer that it has; every fourth sees everything by default.
+    const kindsOfLayer = types ? new Set(types).size : Math.min(2, Math.max(1, keys.layers - 2));
     return llamaLine(keys, {
       kinds: [
         [
@@ -57,6 +60,7 @@ export const olmo2: Architecture = {
       ],
       tied: config.flag('tie_word_embeddings', false),
       norm: form,
+      ...(modelType === 'olmo3' ? { rotaryPairs: kindsOfLayer, masks: 2 } : {}),
       peft: noPeftDefaults,
     });
   },

@@ -8,6 +8,7 @@ import type {
   NormOp,
   Op,
   PeftDefaults,
+  RotaryOp,
   SplitOp,
 } from '../ops.ts';
 
@@ -78,7 +79,16 @@ export const attention = (shape: AttentionShape, output = 'attn_output'): Attent
   window: shape.window,
 });
 
-export const rotary = (shape: AttentionShape, rotaryDim = shape.headDim, alwaysJoin = false): Op => ({
+/** How an architecture's rotary embedding differs from Llama's. */
+export type RotaryForm = Pick<RotaryOp, 'pairs' | 'wide' | 'tables' | 'positions'>;
+
+export const rotary = (
+  shape: AttentionShape,
+  rotaryDim = shape.headDim,
+  alwaysJoin = false,
+  form: RotaryForm = {},
+): Op => ({
+  ...form,
   op: 'rotary',
   q: 'query_states',
   k: 'key_states',
@@ -99,6 +109,15 @@ export interface SelfAttentionOptions {
   readonly headNorm?: NormForm;
   /** Gemma 3 norms q and k after all three projections, Qwen 3 each right after its own. */
   readonly headNormAfterHeads?: boolean;
+  /** After the projections too, but before their views as heads are transposed (Cohere). */
+  readonly headNormBeforeHeads?: boolean;
+  readonly headNormAfterRotary?: boolean;
+  readonly headNormNames?: readonly [q: string, k: string];
+  /** Each head has norm weights of its own. */
+  readonly headNormPerHead?: boolean;
+  readonly rotaryForm?: RotaryForm;
+  /** The turned queries are multiplied by a number a position (Ministral 3). */
+  readonly scaledQueries?: boolean;
   /** Norm over the whole projection, before the heads are told apart (OLMo 2, OLMoE). */
   readonly projectionNorm?: NormForm;
   readonly clamp?: boolean;
@@ -115,22 +134,33 @@ export function selfAttention(shape: AttentionShape, options: SelfAttentionOptio
   const { hiddenSize, heads: count, kvHeads, headDim } = shape;
   const early: Op[] = [];
   const late: Op[] = [];
-  for (const [proj, state, features, normName] of [
-    ['q_proj', 'query_states', count * headDim, 'q_norm'],
-    ['k_proj', 'key_states', kvHeads * headDim, 'k_norm'],
-    ['v_proj', 'value_states', kvHeads * headDim, undefined],
+  const views: Op[] = [];
+  const isEarly = !(options.headNormAfterHeads || options.headNormBeforeHeads || options.headNormAfterRotary);
+  const turned: Op[] = options.scaledQueries ? [{ op: 'scale', input: 'query_states', output: 'query_states' }] : [];
+  const [qNorm, kNorm] = options.headNormNames ?? ['q_norm', 'k_norm'];
+  for (const [proj, state, groups, normName] of [
+    ['q_proj', 'query_states', count, qNorm],
+    ['k_proj', 'key_states', kvHeads, kNorm],
+    ['v_proj', 'value_states', kvHeads, undefined],
   ] as const) {
+    const features = groups * headDim;
     const project = (output: string): Op =>
       linear(proj, 'hidden_states', output, hiddenSize, features, options.qkvBias ?? false);
     const whole = normName && options.projectionNorm;
     const perHead = normName && options.headNorm;
+    const ofHeads = (normed: string, input: string): Op => ({
+      ...norm(normed, input, state, headDim, options.headNorm),
+      ...(options.headNormPerHead ? { groups } : {}),
+    });
     if (whole) early.push(project(`$${state}`), norm(normName, `$${state}`, state, features, options.projectionNorm));
-    else if (perHead && !options.headNormAfterHeads) {
-      early.push(project(`$${state}`), norm(normName, `$${state}`, state, headDim, options.headNorm));
-    } else early.push(project(state));
+    else if (perHead && isEarly) early.push(project(`$${state}`), ofHeads(normName, `$${state}`));
+    else early.push(project(state));
     // Each is viewed as heads right after its projection, so that the copy in the backward pass comes right before its product.
-    (options.projectionNorm || options.lateHeads ? late : early).push(heads(state, state));
-    if (perHead && options.headNormAfterHeads) late.push(norm(normName, state, state, headDim, options.headNorm));
+    if (perHead && options.headNormBeforeHeads) late.push(ofHeads(normName, state));
+    if (options.headNormBeforeHeads) views.push(heads(state, state));
+    else (options.projectionNorm || options.lateHeads ? late : early).push(heads(state, state));
+    if (perHead && options.headNormAfterHeads) late.push(ofHeads(normName, state));
+    if (perHead && options.headNormAfterRotary) turned.push(ofHeads(normName, state));
   }
   const clamps: Op[] = options.clamp
     ? ['query_states', 'key_states', 'value_states'].map((input) => ({ op: 'clamp', input }))
@@ -139,7 +169,9 @@ export function selfAttention(shape: AttentionShape, options: SelfAttentionOptio
     ...early,
     ...clamps,
     ...late,
-    ...(options.rotary === false ? [] : [rotary(shape, options.rotaryDim, options.alwaysJoin)]),
+    ...views,
+    ...(options.rotary === false ? [] : [rotary(shape, options.rotaryDim, options.alwaysJoin, options.rotaryForm)]),
+    ...turned,
     attention(shape),
     linear(
       options.outputName ?? 'o_proj',
@@ -176,6 +208,30 @@ export const split = (
   form: SplitOp['form'] = 'chunk',
 ): Op => ({ op: 'split', form, input, outputs: outputs.map(([name, features]) => ({ name, features })) });
 
+/** One linear layer for gate and up projection, `up * act(gate)`, and the way back (Phi 3, GLM). */
+export const fusedGatedMlp = (
+  hiddenSize: number,
+  intermediateSize: number,
+  fn: Activation,
+  names: { readonly up: string; readonly down: string } = { up: 'gate_up_proj', down: 'down_proj' },
+  bias = false,
+): CallOp =>
+  call('mlp', { hidden_states: 'hidden_states' }, { down_proj: 'hidden_states' }, [
+    linear(names.up, 'hidden_states', 'up_states', hiddenSize, 2 * intermediateSize, bias),
+    split('up_states', [
+      ['gate', intermediateSize],
+      ['up_states', intermediateSize],
+    ]),
+    activation(fn, 'gate', '$activated'),
+    multiply('up_states', '$activated', 'up_states'),
+    linear(names.down, 'up_states', 'down_proj', intermediateSize, hiddenSize, bias),
+  ]);
+
+const between = (
+  names: readonly [string, string],
+  ops: (first: string, second: string) => readonly Op[],
+): readonly Op[] => ops(...names);
+
 /** Two linear layers with an activation between them. */
 export const plainMlp = (
   names: readonly [string, string],
@@ -187,12 +243,16 @@ export const plainMlp = (
     readonly form?: LinearOp['form'];
     readonly dropout?: number;
     readonly name?: string;
+    /** One expression: the values between the layers have no name. */
+    readonly unnamed?: boolean;
   },
 ): CallOp =>
   call(options.name ?? 'mlp', { hidden_states: 'hidden_states' }, { hidden_states: 'hidden_states' }, [
-    linear(names[0], 'hidden_states', 'hidden_states', hiddenSize, intermediateSize, options.bias, options.form),
-    activation(fn, 'hidden_states', 'hidden_states'),
-    linear(names[1], 'hidden_states', 'hidden_states', intermediateSize, hiddenSize, options.bias, options.form),
+    ...between(options.unnamed ? ['$up', '$activated'] : ['hidden_states', 'hidden_states'], (up, activated) => [
+      linear(names[0], 'hidden_states', up, hiddenSize, intermediateSize, options.bias, options.form),
+      activation(fn, up, activated),
+      linear(names[1], activated, 'hidden_states', intermediateSize, hiddenSize, options.bias, options.form),
+    ]),
     ...(options.dropout ? [dropout(options.dropout, 'hidden_states', 'hidden_states')] : []),
   ]);
 

@@ -16,7 +16,6 @@ export const phi: Architecture = {
       activation: 'gelu_new',
     });
     const { hiddenSize, vocabSize, shape } = keys;
-    if (config.flag('qk_layernorm', false)) config.refuse('a Phi with qk_layernorm is not described');
     const rotaryDim = Math.floor(shape.headDim * config.rotaryFactor(['partial_rotary_factor'], 0.5));
     const residual = config.number('resid_pdrop', 0);
     const embedding = config.number('embd_pdrop', 0);
@@ -27,6 +26,9 @@ export const phi: Architecture = {
       outputName: 'dense',
       rotaryDim,
       alwaysJoin: true,
+      ...(config.flag('qk_layernorm', false)
+        ? { headNorm: 'layer', headNormAfterHeads: true, headNormNames: ['q_layernorm', 'k_layernorm'] }
+        : {}),
     });
     const mlp = plainMlp(['fc1', 'fc2'], hiddenSize, keys.intermediateSize, keys.activation, { bias: true });
     const layer: Op[] = [

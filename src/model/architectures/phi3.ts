@@ -1,14 +1,13 @@
 import type { Architecture } from './architecture.ts';
 import { llamaLine, readLlamaKeys } from './llama.ts';
 import {
-  activation,
   attention,
   call,
   dropout,
+  fusedGatedMlp,
   heads,
   hiddenNorm,
   linear,
-  multiply,
   noPeftDefaults,
   preNormLayer,
   rotary,
@@ -53,16 +52,7 @@ export const phi3: Architecture = {
         linear('o_proj', 'attn_output', 'attn_output', q, hiddenSize),
       ],
     );
-    const mlp = call('mlp', { hidden_states: 'hidden_states' }, { down_proj: 'hidden_states' }, [
-      linear('gate_up_proj', 'hidden_states', 'up_states', hiddenSize, 2 * intermediateSize),
-      split('up_states', [
-        ['gate', intermediateSize],
-        ['up_states', intermediateSize],
-      ]),
-      activation(keys.activation, 'gate', '$activated'),
-      multiply('up_states', '$activated', 'up_states'),
-      linear('down_proj', 'up_states', 'down_proj', intermediateSize, hiddenSize),
-    ]);
+    const mlp = fusedGatedMlp(hiddenSize, intermediateSize, keys.activation);
     const after = residual > 0 ? [dropout(residual, 'hidden_states', 'hidden_states')] : [];
     return llamaLine(keys, {
       kinds: [

@@ -1,0 +1,154 @@
+import type { AttentionOp } from '../../model/index.ts';
+import { add, batchedMatmul, cast, constant, copy, keepOutput, scale } from '../tape/primitives.ts';
+import { F32, Tensor } from '../tape/tape.ts';
+import { dropped, masked, product, swap } from './attention.ts';
+import { bind, type Context, type Frame } from './context.ts';
+
+/**
+ * Eager attention of models that write it out in their own way (see EagerForm); false: not one of them. Values with a name
+ * in the Python function last until the frame ends, so they are bound here.
+ */
+export function writtenAttention(
+  ctx: Context,
+  op: AttentionOp,
+  frame: Frame,
+  q: Tensor,
+  k: Tensor,
+  v: Tensor,
+): boolean {
+  switch (op.eager) {
+    case 'fp32':
+      inFp32(ctx, op, frame, q, k, v);
+      return true;
+    case 'baddbmm':
+      fusedScores(ctx, op, frame, q, k, v);
+      return true;
+    case 'biased':
+      biased(ctx, op, frame, q, k, v);
+      return true;
+    case 'biased_in_place':
+      biasedInPlace(ctx, op, frame, q, k, v);
+      return true;
+    default:
+      return false;
+  }
+}
+
+const scoreElements = (ctx: Context, op: AttentionOp): number => ctx.batch * op.heads * ctx.tokens * ctx.tokens;
+const resultElements = (ctx: Context, op: AttentionOp): number => ctx.batch * op.heads * ctx.tokens * op.headDim;
+
+/** Softmax in fp32 of what is left of the scores. */
+function probabilities(ctx: Context, scores: Tensor): Tensor {
+  const wide = swap(ctx, scores, (x) => cast(ctx.tape, x, F32));
+  return swap(ctx, wide, (x) => keepOutput(ctx.tape, x));
+}
+
+/** `weights @ v`, heads merged in a copy; takes over `weights`. */
+function mix(ctx: Context, op: AttentionOp, frame: Frame, weights: Tensor, v: Tensor): void {
+  const { tape } = ctx;
+  const mixed = product(ctx, weights, v, resultElements(ctx, op));
+  const out = copy(tape, mixed, false);
+  tape.drop(mixed);
+  bind(ctx, frame, op.output, out);
+  bind(ctx, frame, 'attn_weights', weights);
+}
+
+/** GPT-J, GPT-Neo, CodeGen: scores of fp32 copies, scaled or masked by the model's own mask, then the shared one. */
+function inFp32(ctx: Context, op: AttentionOp, frame: Frame, q: Tensor, k: Tensor, v: Tensor): void {
+  const { tape } = ctx;
+  const query = cast(tape, q, F32);
+  const key = cast(tape, k, F32);
+  const raw = product(ctx, query, key, scoreElements(ctx, op));
+  const scaled = swap(ctx, raw, (x) => scale(tape, x));
+  const soft = probabilities(ctx, masked(ctx, scaled));
+  const weights = dropped(
+    ctx,
+    op,
+    swap(ctx, soft, (x) => cast(tape, x, v.dtype)),
+  );
+  mix(ctx, op, frame, weights, v);
+  tape.drop(query);
+  tape.drop(key);
+}
+
+/** BLOOM: q, k and v as (batch × heads, tokens, dim), which copies them, and `alibi.baddbmm(q, k)`. */
+function fusedScores(ctx: Context, op: AttentionOp, frame: Frame, q: Tensor, k: Tensor, v: Tensor): void {
+  const { tape, amp } = ctx;
+  const merged = (x: Tensor): Tensor => (ctx.batch === 1 ? tape.hold(x) : copy(tape, x, true));
+  const [query, key, value] = [merged(q), merged(k), merged(v)];
+  const [left, right] = [cast(tape, query, amp ?? query.dtype), cast(tape, key, amp ?? key.dtype)];
+  const scores = scaledMatmul(ctx, left, right, scoreElements(ctx, op));
+  tape.drop(left);
+  tape.drop(right);
+  const sum = masked(ctx, tape.hold(scores));
+  const soft = probabilities(ctx, tape.hold(sum));
+  const weights = dropped(
+    ctx,
+    op,
+    swap(ctx, soft, (x) => cast(tape, x, query.dtype)),
+  );
+  mix(ctx, op, frame, weights, value);
+  bind(ctx, frame, 'attention_scores', scores);
+  bind(ctx, frame, '_masked_scores', sum);
+  for (const tensor of [query, key, value]) tape.drop(tensor);
+}
+
+/** baddbmm with alpha: each gradient is a product that is then multiplied. */
+const scaledMatmul = (ctx: Context, a: Tensor, b: Tensor, elements: number): Tensor =>
+  batchedMatmul(ctx.tape, scaledGradient(ctx, a), scaledGradient(ctx, b), elements);
+
+/** The same values; the gradient is multiplied by a number on its way. */
+function scaledGradient({ tape }: Context, x: Tensor): Tensor {
+  const parent = x.node;
+  const node = parent
+    ? tape.node(x.elements, x.dtype, (grad) => tape.give(parent, tape.allocLike(x.elements, x.dtype, grad)))
+    : null;
+  return new Tensor(x.buffer, x.elements, x.dtype, node);
+}
+
+/** MPT: scaled, an fp32 bias added, masked_fill, softmax, the values' dtype. */
+function biased(ctx: Context, op: AttentionOp, frame: Frame, q: Tensor, k: Tensor, v: Tensor): void {
+  const { tape } = ctx;
+  const raw = product(ctx, q, k, scoreElements(ctx, op));
+  const scaled = swap(ctx, raw, (x) => scale(tape, x));
+  const shifted = swap(ctx, scaled, (x) => add(tape, x, bias(ctx, op, F32)));
+  const filled = swap(ctx, shifted, (x) => scale(tape, x));
+  const soft = probabilities(ctx, filled);
+  mix(
+    ctx,
+    op,
+    frame,
+    dropped(
+      ctx,
+      op,
+      swap(ctx, soft, (x) => cast(tape, x, v.dtype)),
+    ),
+    v,
+  );
+}
+
+const bias = (ctx: Context, op: AttentionOp, dtype: Tensor['dtype']): Tensor =>
+  constant(ctx.tape.bytes(0), op.heads * ctx.tokens, dtype);
+
+/** Falcon with ALiBi: the product, its fp32 copy and the biased scores all have names. */
+function biasedInPlace(ctx: Context, op: AttentionOp, frame: Frame, q: Tensor, k: Tensor, v: Tensor): void {
+  const { tape } = ctx;
+  const raw = product(ctx, q, k, scoreElements(ctx, op));
+  const wide = cast(tape, raw, F32);
+  const logits = scaledGradient(ctx, add(tape, wide, bias(ctx, op, ctx.hiddenDtype)));
+  const sum = masked(ctx, tape.hold(logits));
+  const typed = swap(ctx, sum, (x) => cast(tape, x, ctx.amp === undefined ? ctx.hiddenDtype : F32));
+  const weights = dropped(
+    ctx,
+    op,
+    swap(ctx, typed, (x) => keepOutput(tape, x)),
+  );
+  mix(ctx, op, frame, weights, v);
+  for (const [name, tensor] of [
+    ['matmul_result', raw],
+    ['attention_scores', wide],
+    ['attention_logits', logits],
+  ] as const) {
+    bind(ctx, frame, name, tensor);
+  }
+}
