@@ -15,14 +15,15 @@ export async function waitUntilFree(
   host: Pick<RunHost, 'emit'>,
   sample: (() => Promise<number | undefined>) | undefined,
   baselineBytes: number | undefined,
+  timeoutMs: number = TIMEOUT_MS,
 ): Promise<boolean> {
   if (!sample || baselineBytes === undefined) return true;
   const held = (await sample()) ?? baselineBytes;
   if (held <= baselineBytes + TOLERANCE_BYTES) return true;
-  host.emit({ kind: 'gpu-memory-waiting', heldBytes: held - baselineBytes, timeoutMs: TIMEOUT_MS });
+  host.emit({ kind: 'gpu-memory-waiting', heldBytes: held - baselineBytes, timeoutMs });
   const before = performance.now();
   const wait = await waitForGpuMemory(sample, baselineBytes, {
-    timeoutMs: TIMEOUT_MS,
+    timeoutMs,
     toleranceBytes: TOLERANCE_BYTES,
   });
   const waitedMs = Math.round(performance.now() - before);
