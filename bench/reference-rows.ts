@@ -20,6 +20,10 @@ export interface ReferenceRow {
   readonly peft?: 'dora' | 'ia3';
   readonly modules_to_save?: readonly string[];
   readonly adapter_fp32?: boolean;
+  /** Class of the model: AutoModelForCausalLM unless said otherwise. */
+  readonly class?: 'causal' | 'seqcls' | 'seq2seq' | 'itt';
+  /** Tokens of a target row (seq2seq). */
+  readonly target?: number;
   readonly ckpt: boolean;
   readonly reentrant?: boolean;
   readonly loss?: 'chunked';
@@ -52,7 +56,8 @@ export function planOf(row: ReferenceRow): PlanValues {
   const adapterDtype = (row.adapter_fp32 ?? true) ? 'fp32' : row.dtype;
   const adapted = row.method !== 'full';
   return {
-    objective: 'clm',
+    objective: row.class === 'seqcls' ? 'classification' : row.class === 'seq2seq' ? 'seq2seq' : 'clm',
+    maxTargetLength: row.target ?? null,
     method: row.peft ?? row.method,
     dtype: row.dtype,
     mixedPrecision: row.amp ?? 'no',

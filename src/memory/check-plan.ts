@@ -1,5 +1,5 @@
 import { type Diagnostic, error } from '../core/index.ts';
-import { type ModelFacts, visitOps } from '../model/index.ts';
+import { type ModelFacts, type Op, visitOps } from '../model/index.ts';
 import { dataParallelSize, type PlanValues } from '../spec/index.ts';
 import { targetNames } from './adapters/index.ts';
 import { findOptimizer, refusalOf } from './optimizers/index.ts';
@@ -39,12 +39,13 @@ export function checkPlan(values: PlanValues, facts: ModelFacts): Diagnostic[] {
   for (const [name, value] of [
     ['per_device_train_batch_size', values.perDeviceTrainBatchSize],
     ['max_length', values.maxLength],
+    ['max_target_length', values.maxTargetLength ?? 1],
     ['gradient_accumulation_steps', values.gradientAccumulationSteps],
   ] as const) {
     if (!Number.isSafeInteger(value) || value < 1)
       add('bad-setting', `${name} must be a positive integer, not ${value}`);
   }
-  problems.push(...checkPositions(values, facts), ...checkExperts(values, facts));
+  problems.push(...checkForm(values, facts), ...checkPositions(values, facts), ...checkExperts(values, facts));
   return problems;
 }
 
@@ -65,15 +66,56 @@ function checkLayerwise({ optim, gradientAccumulationSteps, distributed }: PlanV
   return [];
 }
 
+/** The class that the objective's trainer loads has to exist for this kind of model. */
+function checkForm({ objective }: PlanValues, { modelType, description }: ModelFacts): Diagnostic[] {
+  const form = description.form ?? 'causal';
+  if (objective === 'classification' || objective === 'reward') return [];
+  if (objective === 'seq2seq' && form !== 'seq2seq') {
+    return [
+      error('unsupported-objective', `objective seq2seq needs an encoder and a decoder, which ${modelType} has not`, {
+        help: 'set objective to clm or sft, or name an encoder-decoder model',
+      }),
+    ];
+  }
+  if (objective !== 'seq2seq' && form === 'seq2seq') {
+    return [
+      error(
+        'unsupported-objective',
+        `${modelType} has an encoder and a decoder: objective ${objective} does not fit it`,
+        {
+          help: 'set objective to seq2seq or classification',
+        },
+      ),
+    ];
+  }
+  if (form === 'masked') {
+    return [
+      error('unsupported-objective', `transformers has no causal language model for ${modelType}`, {
+        help: 'set objective to classification',
+      }),
+    ];
+  }
+  return [];
+}
+
 /** Learned positions end; rotary ones do not. */
 function checkPositions(values: PlanValues, facts: ModelFacts): Diagnostic[] {
-  const table = facts.description.embedding.find((op) => op.op === 'embedding' && op.by !== 'tokens');
-  if (table?.op !== 'embedding' || values.maxLength <= table.rows) return [];
+  const rows = positionsOf([...(facts.description.encoder?.embedding ?? []), ...facts.description.embedding]);
+  if (rows === undefined || values.maxLength <= rows) return [];
   return [
-    error('too-long', `max_length ${values.maxLength} is more than the ${table.rows} positions of the model`, {
-      help: `set max_length to at most ${table.rows}`,
+    error('too-long', `max_length ${values.maxLength} is more than the ${rows} positions of the model`, {
+      help: `set max_length to at most ${rows}`,
     }),
   ];
+}
+
+/** Rows of the first table of positions. */
+function positionsOf(ops: readonly Op[]): number | undefined {
+  let rows: number | undefined;
+  visitOps(ops, '', (op) => {
+    if (rows === undefined && op.op === 'embedding' && op.by !== 'tokens' && !op.segments) rows = op.rows;
+  });
+  return rows;
 }
 
 /** PEFT wraps stacked experts only without dropout, and gate and up projection only together. */

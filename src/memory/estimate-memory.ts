@@ -1,13 +1,13 @@
 import { fail, ok, type Result } from '../core/index.ts';
-import type { ModelFacts } from '../model/index.ts';
-import type { PlanValues } from '../spec/index.ts';
+import { classifierOps, countScoringParameters, type ModelFacts } from '../model/index.ts';
+import type { Objective, PlanValues } from '../spec/index.ts';
 import { checkPlan, checkTargets } from './check-plan.ts';
 import type { DeviceFacts } from './device.ts';
 import { devicePeak } from './device-peak.ts';
 import type { MemoryEstimate } from './estimate.ts';
 import { hostRam } from './host-ram.ts';
 import { objectiveShape } from './objective.ts';
-import { dtypeCode, Parameter, planParameters } from './parameters.ts';
+import { planParameters } from './parameters.ts';
 import { offloadedBytes, residentsOf } from './residents.ts';
 import { type Sharding, shardingOf } from './sharding.ts';
 import { type StepInput, walkStep } from './walk/step.ts';
@@ -26,12 +26,13 @@ export function estimateMemory(asked: PlanValues, facts: ModelFacts, device: Dev
   const sharding = shardingOf(values);
   const computed = sharding.computeDtype === values.dtype ? values : { ...values, dtype: sharding.computeDtype };
   const { description } = facts;
-  const plan = planParameters(description, computed);
+  const pooled = objective.loss === 'pooled';
+  const labels = values.objective === 'reward' ? 1 : facts.labels;
+  const scoring = pooled ? classifierOps(description, labels) : undefined;
+  const plan = planParameters(description, computed, scoring);
   const unmatched = checkTargets(values, plan, facts);
   if (unmatched.length > 0) return fail(...unmatched);
 
-  const pooled = objective.loss === 'pooled';
-  const scoringHead = pooled ? new Parameter(1, description.hiddenSize, dtypeCode(values.dtype), true) : undefined;
   const residents = residentsOf(values, plan, sharding, objective.reference && values.method === 'full');
   const input: StepInput = {
     description,
@@ -41,20 +42,17 @@ export function estimateMemory(asked: PlanValues, facts: ModelFacts, device: Dev
     objective,
     cuda: device.computeCapability !== undefined,
     holdsInputs: sharding.holdsInputs,
-    scoringHead,
+    scoring,
   };
   const step = walkStep(input);
   const { phase, peak } = step.timeline.highest();
-  const headParameters = pooled ? facts.hiddenSize - untiedHead(facts) : 0;
+  const total = pooled ? countScoringParameters(description, labels) : facts.parameters;
   return ok({
-    params: {
-      total: facts.parameters + headParameters,
-      trainable: plan.trainable + (pooled ? facts.hiddenSize - (values.method === 'full' ? untiedHead(facts) : 0) : 0),
-    },
+    params: { total, trainable: plan.trainable },
     vram: { ...devicePeak(values, facts, device, peak, sharding, objective.rowsPerRow), peakPhase: phase },
     ram: hostRam({
       values,
-      modelBytes: facts.parameters * (values.dtype === 'fp32' ? 4 : 2),
+      modelBytes: total * (values.dtype === 'fp32' ? 4 : 2),
       savedBytes: plan.trainable * (values.dtype === 'fp32' || values.method !== 'full' ? 4 : 2),
       offloadedBytes: offloadedBytes(values, plan, residents, sharding),
       offloadedActivationBytes: values.gradientCheckpointing.offload
@@ -64,7 +62,7 @@ export function estimateMemory(asked: PlanValues, facts: ModelFacts, device: Dev
     assumptions: [
       ...facts.assumptions,
       ...(values === asked ? [] : [`${facts.modelType} has no sdpa attention: transformers takes eager`]),
-      ...assumptionsOf(values, sharding),
+      ...assumptionsOf(values, facts, sharding),
     ],
   });
 }
@@ -75,8 +73,8 @@ function withKernel(values: PlanValues, { description: { kernels } }: ModelFacts
   return { ...values, attnImplementation: 'eager' };
 }
 
-const untiedHead = (facts: ModelFacts): number =>
-  facts.description.head.tied ? 0 : facts.hiddenSize * facts.vocabSize;
+/** Objectives whose loss is walked op by op. */
+const PLAIN: readonly Objective[] = ['sft', 'clm', 'classification', 'reward', 'seq2seq'];
 
 /** `offload: activations` is checkpointing whose boundaries live on the host. */
 function activationOffload(values: PlanValues): PlanValues {
@@ -84,10 +82,16 @@ function activationOffload(values: PlanValues): PlanValues {
   return { ...values, gradientCheckpointing: { ...values.gradientCheckpointing, offload: true } };
 }
 
-function assumptionsOf(values: PlanValues, sharding: Sharding): string[] {
+function assumptionsOf(values: PlanValues, facts: ModelFacts, sharding: Sharding): string[] {
   const list = ['every row is max_length tokens long'];
   if (values.attnImplementation === 'sdpa') list.push('attention gets a mask, as for padded or packed rows');
-  if (values.objective !== 'sft' && values.objective !== 'clm') {
+  if (values.objective === 'seq2seq' && !values.maxTargetLength) {
+    list.push('targets are as long as sources, max_length tokens');
+  }
+  if (values.objective === 'classification') {
+    list.push(`rows get one of ${facts.labels} labels, as the model config says`);
+  }
+  if (!PLAIN.includes(values.objective)) {
     list.push(`the ${values.objective} loss is estimated to a first accuracy`);
   }
   if (values.quantization?.bits === 8) list.push('8-bit layers are taken like 4-bit ones, without outliers');

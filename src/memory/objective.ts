@@ -13,6 +13,7 @@ export interface ObjectiveShape {
 const SHAPES: Readonly<Partial<Record<Objective, ObjectiveShape>>> = {
   sft: { rowsPerRow: 1, loss: 'tokens', reference: false },
   clm: { rowsPerRow: 1, loss: 'tokens', reference: false },
+  seq2seq: { rowsPerRow: 1, loss: 'tokens', reference: false },
   // Chosen and rejected in one batch (trl dpo_trainer.py).
   dpo: { rowsPerRow: 2, loss: 'preference', reference: true },
   orpo: { rowsPerRow: 2, loss: 'preference', reference: false },
@@ -24,7 +25,6 @@ const SHAPES: Readonly<Partial<Record<Objective, ObjectiveShape>>> = {
 const REASONS: Readonly<Partial<Record<Objective, string>>> = {
   grpo: 'memory for generating completions depends on the engine and its settings',
   rloo: 'memory for generating completions depends on the engine and its settings',
-  seq2seq: 'encoder-decoder models are not described',
 };
 
 export function objectiveShape(values: PlanValues): ObjectiveShape | Diagnostic {

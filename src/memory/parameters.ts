@@ -1,5 +1,14 @@
 import type { FloatDType } from '../core/index.ts';
-import { joinPath, type LinearOp, type ModelDescription, type MoeOp, type Op, visitOps } from '../model/index.ts';
+import {
+  type EmbeddingOp,
+  joinPath,
+  type LinearOp,
+  type ModelDescription,
+  type MoeOp,
+  type Op,
+  type Stack,
+  visitOps,
+} from '../model/index.ts';
 import type { PlanValues } from '../spec/index.ts';
 import { adaptersFor } from './adapters/index.ts';
 import { BF16, Buffer, type Dtype, F16, F32, Node, roundUp, Tensor, widthOf } from './tape/tape.ts';
@@ -96,9 +105,12 @@ export interface ParameterGroup {
 
 export interface ParameterPlan {
   readonly states: ReadonlyMap<Op, OpState>;
+  /** Of the token head; without a weight where a scoring head stands in its place. */
   readonly head: LinearState & { readonly frozenCopy?: Parameter };
   /** All tensors with how often each occurs. */
   readonly groups: readonly ParameterGroup[];
+  /** Those of modules that a step on text never runs: they get no gradients and no optimizer states. */
+  readonly idle: ReadonlySet<ParameterGroup>;
   readonly quantisedBytes: number;
   /** Elements of the largest quantised weight. */
   readonly largestQuantised: number;
@@ -111,8 +123,22 @@ export interface ParameterPlan {
   readonly matchedTargets: number;
 }
 
-/** Builds every parameter tensor of a run: base in its dtype, quantised layers, adapters, trained copies. */
-export function planParameters(description: ModelDescription, values: PlanValues): ParameterPlan {
+/** PEFT trains these whole, beside a frozen copy, when rows are scored (`PeftModelForSequenceClassification`). */
+const SCORING_MODULES: readonly string[] = ['classifier', 'score'];
+
+/** PEFT takes every module whose path ends with one of the names, whatever stands before them in the last part. */
+const isSavedWhole = (path: string): boolean =>
+  path.split('.').some((part) => SCORING_MODULES.some((name) => part.endsWith(name)));
+
+/**
+ * Builds every parameter tensor of a run: base in its dtype, quantised layers, adapters, trained copies. `scoring`: ops of
+ * the head that scores rows, in place of the token head.
+ */
+export function planParameters(
+  description: ModelDescription,
+  values: PlanValues,
+  scoring?: readonly Op[],
+): ParameterPlan {
   const peft = values.method !== 'full';
   const base = dtypeCode(values.dtype);
   const quantization = values.quantization;
@@ -176,12 +202,38 @@ export function planParameters(description: ModelDescription, values: PlanValues
     return { weight, quantised, bias, adapter };
   };
 
-  const addOps = (ops: readonly Op[], path: string, count: number): void =>
+  /** Beside the frozen layer a copy that is trained. */
+  const scoringState = (op: LinearOp): LinearState => {
+    if (peft) {
+      make(op.outFeatures, op.inFeatures, rest, false, 1);
+      if (op.bias) make(1, op.outFeatures, rest, false, 1);
+    }
+    const weight = make(op.outFeatures, op.inFeatures, rest, true, 1);
+    const bias = op.bias ? make(1, op.outFeatures, rest, true, 1) : undefined;
+    return { weight, quantised: undefined, bias, adapter: undefined };
+  };
+
+  const embeddingState = (op: EmbeddingOp, path: string, count: number): OpState => {
+    if (op.shared) {
+      // One table for encoder, decoder and maybe head: its gradient is complete when all have given theirs.
+      const state = states.get(firstTable(description))!;
+      const leaf = state.weight!.tensor.node?.leaf;
+      if (leaf) leaf.uses += 1;
+      return state;
+    }
+    const frozen = make(op.rows, op.size, rest, !peft, count);
+    if (!adapters.trainsCopyOf(path)) return { weight: frozen };
+    return { weight: make(op.rows, op.size, rest, true, count), frozenCopy: frozen };
+  };
+
+  const addOps = (ops: readonly Op[], path: string, count: number, scored = false): void =>
     visitOps(ops, path, (op, at) => {
       switch (op.op) {
-        case 'linear':
-          states.set(op, { linear: linearState(op, at, count) });
+        case 'linear': {
+          const saved = scored && isSavedWhole(joinPath(at, op.name));
+          states.set(op, { linear: saved ? scoringState(op) : linearState(op, at, count) });
           break;
+        }
         case 'norm': {
           if (op.form === 'layer_fp32') break;
           const size = op.size * (op.groups ?? 1);
@@ -193,15 +245,12 @@ export function planParameters(description: ModelDescription, values: PlanValues
           if (op.fn !== 'xielu') break;
           states.set(op, { weight: make(1, 1, rest, !peft, count), bias: make(1, 1, rest, !peft, count) });
           break;
-        case 'embedding': {
-          const saved = adapters.trainsCopyOf(joinPath(at, op.name));
-          const frozen = make(op.rows, op.size, rest, !peft, count);
-          states.set(
-            op,
-            saved ? { weight: make(op.rows, op.size, rest, true, count), frozenCopy: frozen } : { weight: frozen },
-          );
+        case 'embedding':
+          states.set(op, embeddingState(op, joinPath(at, op.name), count));
           break;
-        }
+        case 'position_bias':
+          if (op.buckets > 0) states.set(op, { weight: make(op.buckets, op.heads, rest, !peft, count) });
+          break;
         case 'moe':
           states.set(op, { moe: moeState(op, count) });
           break;
@@ -212,59 +261,73 @@ export function planParameters(description: ModelDescription, values: PlanValues
   const bytesSoFar = (): number =>
     groups.reduce((total, group) => total + group.parameter.bytes * group.count, quantisedBytes);
 
-  addOps(description.embedding, description.layersPath.split('.').slice(0, -1).join('.'), 1);
-  const kindBytes: number[] = [];
-  description.kinds.forEach((ops, kind) => {
-    const count = description.layers.filter((entry) => entry === kind).length;
-    const before = bytesSoFar();
-    addOps(ops, `${description.layersPath}.0`, count);
-    kindBytes.push(count === 0 ? 0 : (bytesSoFar() - before) / count);
-  });
-  addOps(description.final, description.layersPath.split('.').slice(0, -1).join('.'), 1);
+  const addStack = (stack: Stack, root: string): number[] => {
+    addOps(stack.embedding, root, 1);
+    const bytes = stack.kinds.map((ops, kind) => {
+      const count = stack.layers.filter((entry) => entry === kind).length;
+      const before = bytesSoFar();
+      addOps(ops, `${stack.layersPath}.0`, count);
+      return count === 0 ? 0 : (bytesSoFar() - before) / count;
+    });
+    addOps(stack.final, root, 1);
+    return bytes;
+  };
 
-  const { head: headOp } = description;
-  const embedding = description.embedding.find((op) => op.op === 'embedding' && op.by === 'tokens')!;
-  const embeddingState = states.get(embedding)!;
-  const savedHead = adapters.trainsCopyOf(headOp.name);
-  const tiedWeight = embeddingState.frozenCopy ?? embeddingState.weight!;
-  const headWeight = headOp.tied
-    ? tiedWeight
-    : makeLinear(description.vocabSize, description.hiddenSize, rest, 1, headOp.name);
-  const bias = headOp.bias ? make(1, description.vocabSize, rest, !peft, 1) : undefined;
-  let head: ParameterPlan['head'] = { weight: headWeight, quantised: undefined, bias, adapter: undefined };
-  if (savedHead) {
-    const copy = make(description.vocabSize, description.hiddenSize, rest, true, 1);
-    head = { ...head, weight: copy, frozenCopy: headWeight };
-  } else {
-    const adapter = adapters.forLinear(
-      {
-        op: 'linear',
-        name: headOp.name,
-        inFeatures: description.hiddenSize,
-        outFeatures: description.vocabSize,
-        bias: headOp.bias,
-        form: 'linear',
-        input: '',
-        output: '',
-      },
-      headOp.name,
-      (rows, columns, dtype) => make(rows, columns, dtype, true, 1),
+  const { encoder } = description;
+  const encoderKindBytes = encoder ? addStack(encoder, parentOf(encoder.layersPath)) : [];
+  const kindBytes = addStack(description, description.rootPath ?? parentOf(description.layersPath));
+  const layerBytes =
+    description.layers.reduce((total, kind) => total + kindBytes[kind]!, 0) +
+    (encoder?.layers ?? []).reduce((total, kind) => total + encoderKindBytes[kind]!, 0);
+  const beforeIdle = groups.length;
+  for (const { path, ops, count } of description.idle ?? []) addOps(ops, path, count);
+  const idle = new Set(groups.slice(beforeIdle));
+
+  const tokenHead = (): ParameterPlan['head'] => {
+    const { head: headOp } = description;
+    const inFeatures = headOp.inFeatures ?? description.hiddenSize;
+    addOps(headOp.transform ?? [], '', 1);
+    const embedded = states.get(firstTable(description))!;
+    const tiedWeight = embedded.frozenCopy ?? embedded.weight!;
+    const weight = headOp.tied ? tiedWeight : makeLinear(description.vocabSize, inFeatures, rest, 1, headOp.name);
+    const bias = headOp.bias ? make(1, description.vocabSize, rest, !peft, 1) : undefined;
+    const plain: ParameterPlan['head'] = { weight, quantised: undefined, bias, adapter: undefined };
+    if (adapters.trainsCopyOf(headOp.name)) {
+      const copy = make(description.vocabSize, inFeatures, rest, true, 1);
+      return { ...plain, weight: copy, frozenCopy: weight };
+    }
+    if (headOp.tied && tiedWeight === embedded.weight && tiedWeight.tensor.node) {
+      tiedWeight.tensor.node.leaf!.uses += 1;
+    }
+    const shape: LinearOp = {
+      op: 'linear',
+      name: headOp.name,
+      inFeatures,
+      outFeatures: description.vocabSize,
+      bias: headOp.bias,
+      form: 'linear',
+      input: '',
+      output: '',
+    };
+    const adapter = adapters.forLinear(shape, headOp.name, (rows, columns, dtype) =>
+      make(rows, columns, dtype, true, 1),
     );
     if (adapter) matchedTargets += 1;
-    head = { ...head, adapter };
-  }
-  if (headOp.tied && !savedHead && tiedWeight === embeddingState.weight && tiedWeight.tensor.node) {
-    tiedWeight.tensor.node.leaf!.uses = 2;
-  }
+    return { ...plain, adapter };
+  };
+  let head: ParameterPlan['head'] = { weight: undefined, quantised: undefined, bias: undefined, adapter: undefined };
+  if (scoring) addOps(scoring, '', 1, true);
+  else head = tokenHead();
   const residentBytes = bytesSoFar();
   return {
     states,
     head,
     groups,
+    idle,
     quantisedBytes,
     largestQuantised,
-    rootBytes: residentBytes - description.layers.reduce((total, kind) => total + kindBytes[kind]!, 0),
-    kindBytes,
+    rootBytes: residentBytes - layerBytes,
+    kindBytes: [...kindBytes, ...encoderKindBytes],
     residentBytes,
     trainable: groups.reduce(
       (total, group) => total + (group.parameter.trainable ? group.parameter.elements * group.count : 0),
@@ -272,6 +335,18 @@ export function planParameters(description: ModelDescription, values: PlanValues
     ),
     matchedTargets,
   };
+}
+
+const parentOf = (path: string): string => path.split('.').slice(0, -1).join('.');
+
+/** The token table that a tied head and shared tables stand for. */
+function firstTable({ encoder, embedding }: ModelDescription): Op {
+  let found: Op | undefined;
+  visitOps([...(encoder?.embedding ?? []), ...embedding], '', (op) => {
+    if (!found && op.op === 'embedding' && op.by === 'tokens') found = op;
+  });
+  if (!found) throw new Error('the description has no token embedding');
+  return found;
 }
 
 /**

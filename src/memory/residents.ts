@@ -19,7 +19,7 @@ export function residentsOf(
   sharding: Sharding,
   reference: boolean,
 ): Residents {
-  const trainable = plan.groups.filter((group) => group.parameter.trainable);
+  const trainable = plan.groups.filter((group) => group.parameter.trainable && !plan.idle.has(group));
   const family = findOptimizer(values.optim)!;
   const stepped = sharding.masterWeights || sharding.storesFp32 ? asFp32(trainable) : trainable;
   const cost = family.cost(stepped, optimizerSettings(values));
@@ -66,7 +66,7 @@ export function offloadedBytes(
   sharding: Sharding,
 ): number {
   const { offload } = values.distributed;
-  const trainable = plan.groups.filter((group) => group.parameter.trainable);
+  const trainable = plan.groups.filter((group) => group.parameter.trainable && !plan.idle.has(group));
   let total = residents.optimizer.hostBytes;
   if (offload.includes('optimizer')) {
     const cost = findOptimizer(values.optim)!.cost(asFp32(trainable), optimizerSettings(values));

@@ -4,6 +4,8 @@ import { ACTIVATIONS, type Activation } from './ops.ts';
 /** Reads keys of a config.json and collects what is wrong with them; every getter takes transformers' default for an absent key. */
 export class ConfigReader {
   readonly problems: Diagnostic[] = [];
+  /** What a description takes for granted. */
+  readonly assumptions: string[] = [];
 
   constructor(private readonly config: Readonly<Record<string, unknown>>) {}
 
@@ -61,12 +63,16 @@ export class ConfigReader {
   activation(keys: string | readonly string[], fallback: Activation): Activation {
     const found = this.find(typeof keys === 'string' ? [keys] : keys);
     if (!found) return fallback;
-    const [key, value] = found;
+    return this.knownActivation(found[0], found[1]);
+  }
+
+  /** An activation by transformers' name; a problem with `key` if it is none that is known. */
+  knownActivation(key: string, value: unknown): Activation {
     const name = value === 'swish' ? 'silu' : value === 'gelu_tanh' ? 'gelu_pytorch_tanh' : value;
     const known = ACTIVATIONS.find((activation) => activation === name);
     if (known) return known;
     this.wrong(key, value, `one of ${ACTIVATIONS.join(', ')}`);
-    return fallback;
+    return 'relu';
   }
 
   /** One entry per layer; undefined when absent. A list of another length or with other names is a problem. */

@@ -52,8 +52,9 @@ export function describeModel(config: Readonly<Record<string, unknown>>): Result
     vocabSize: description.vocabSize,
     hiddenSize: description.hiddenSize,
     numHiddenLayers: description.layers.length,
+    labels: labels(config),
     maxPositionEmbeddings: positions(config),
-    assumptions: [],
+    assumptions: reader.assumptions,
     description,
   });
 }
@@ -61,6 +62,12 @@ export function describeModel(config: Readonly<Record<string, unknown>>): Result
 function checkpointDtype(config: Readonly<Record<string, unknown>>): FloatDType | undefined {
   const said = config.dtype ?? config.torch_dtype;
   return typeof said === 'string' ? parseFloatDType(said) : undefined;
+}
+
+function labels(config: Readonly<Record<string, unknown>>): number {
+  const { num_labels: count, id2label: names } = config;
+  if (names && typeof names === 'object') return Math.max(1, Object.keys(names).length);
+  return typeof count === 'number' && Number.isSafeInteger(count) && count > 0 ? count : 2;
 }
 
 function positions(config: Readonly<Record<string, unknown>>): number | undefined {

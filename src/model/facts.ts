@@ -14,6 +14,8 @@ export interface ModelFacts {
   readonly vocabSize: number;
   readonly hiddenSize: number;
   readonly numHiddenLayers: number;
+  /** Scores a row of a classifier made from this config (`num_labels`, or the length of `id2label`; transformers' default is 2). */
+  readonly labels: number;
   readonly maxPositionEmbeddings: number | undefined;
   /** What had to be assumed, for the estimate's `assumptions`. */
   readonly assumptions: readonly string[];

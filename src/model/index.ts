@@ -4,6 +4,7 @@ export type { KnownModel } from './known-models.ts';
 export { type LocateOptions, locateModel } from './locate-model.ts';
 export * from './located.ts';
 export * from './ops.ts';
+export { classifierOps, countScoringParameters } from './parameters.ts';
 export {
   measureCheckpoint,
   readSafetensorsHeader,

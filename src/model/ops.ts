@@ -21,6 +21,9 @@ export type Op =
   | SoftcapOp
   | DropoutOp
   | ClampOp
+  | CastOp
+  | FirstTokenOp
+  | PositionBiasOp
   | CallOp
   | DropOp
   | RepeatOp
@@ -36,6 +39,10 @@ export interface EmbeddingOp {
   readonly by: 'tokens' | 'positions' | 'rows';
   /** The module multiplies by a number (Gemma). */
   readonly scaled?: boolean;
+  /** Looked up by kind of segment: how long a row may be does not depend on it. */
+  readonly segments?: boolean;
+  /** The table is the first token table of the model: no parameters of its own (encoder and decoder of T5 and BART). */
+  readonly shared?: boolean;
   readonly output: string;
 }
 
@@ -55,7 +62,8 @@ export interface LinearOp {
  * `rms`: fp32 inside, cast back, times weight (Llama). `rms_weight_inside`: weight applied before the cast (OLMo 2).
  * `rms_offset`: times (1 + weight) in fp32 (Gemma). `layer`: nn.LayerNorm. `layer_fp32`: F.layer_norm of an fp32 copy
  * without weights (OLMo). `layer_written`: layer norm without bias, written out in fp32 (Cohere). `layer_offset`: nn.LayerNorm
- * with 1 + weight (Nemotron). `layer_heads`: one nn.LayerNorm a head, results concatenated (StableLM).
+ * with 1 + weight (Nemotron). `layer_heads`: one nn.LayerNorm a head, results concatenated (StableLM). `rms_t5`: only the
+ * variance in fp32, the result in the weight's dtype (T5).
  */
 export type NormForm =
   | 'rms'
@@ -65,7 +73,8 @@ export type NormForm =
   | 'layer_fp32'
   | 'layer_written'
   | 'layer_offset'
-  | 'layer_heads';
+  | 'layer_heads'
+  | 'rms_t5';
 
 export interface NormOp {
   readonly op: 'norm';
@@ -137,6 +146,10 @@ export interface AttentionOp {
   readonly repeats: boolean;
   /** Sliding window in tokens; undefined: all tokens. */
   readonly window: number | undefined;
+  /** `causal` (default): there is always a mask; `padding`: only where a padding mask is passed (encoders, cross-attention). */
+  readonly mask?: 'causal' | 'padding';
+  /** Name of a value that is added to the scores (T5's position bias). */
+  readonly bias?: string;
 }
 
 /**
@@ -217,6 +230,37 @@ export interface ClampOp {
   readonly input: string;
 }
 
+/** `x.to(weight.dtype)` of a linear layer's weight. */
+export interface CastOp {
+  readonly op: 'cast';
+  readonly input: string;
+  readonly output: string;
+  readonly like: LinearOp;
+}
+
+/** `hidden_states[:, 0]`: one vector a row. */
+export interface FirstTokenOp {
+  readonly op: 'first_token';
+  /** Features of a token. */
+  readonly size: number;
+  readonly input: string;
+  readonly output: string;
+}
+
+/** One number a head and pair of positions, shared by the rows: looked up in a table of distances, or zeros (T5). */
+export interface PositionBiasOp {
+  readonly op: 'position_bias';
+  readonly name: string;
+  readonly heads: number;
+  /** Rows of the table; 0: zeros, without parameters. */
+  readonly buckets: number;
+  /** Value whose tokens are the keys. */
+  readonly keys: string;
+  /** Features of a token of `keys`. */
+  readonly keySize: number;
+  readonly output: string;
+}
+
 /** A module's forward with names of its own. */
 export interface CallOp {
   readonly op: 'call';
@@ -274,11 +318,17 @@ export interface HeadDescription {
   /** Logits are multiplied or divided by a number. */
   readonly scaled: boolean;
   readonly softcap: boolean;
+  /** Features of what is projected; absent: the hidden size. */
+  readonly inFeatures?: number;
+  /** A constant vector is added to the logits (BART). */
+  readonly offset?: boolean;
+  /** Before the projection, on `hidden_states` (BERT's prediction head). */
+  readonly transform?: readonly Op[];
 }
 
-export interface ModelDescription {
+/** A column of layers with what stands before and after it. */
+export interface Stack {
   readonly hiddenSize: number;
-  readonly vocabSize: number;
   /** Path of the list of layers, `model.layers`. */
   readonly layersPath: string;
   /** From ids to `hidden_states`. */
@@ -289,21 +339,59 @@ export interface ModelDescription {
   readonly layers: readonly number[];
   /** After the last layer, on `hidden_states`. */
   readonly final: readonly Op[];
-  readonly head: HeadDescription;
+  /** Names that a layer binds and the later ones read as well. */
+  readonly carried?: readonly string[];
   /** Shared cos and sin tables: features each, and how many pairs of tables; absent: none. */
   readonly rotaryTables: { readonly dim: number; readonly pairs: number } | undefined;
   /** How many attention masks are made (full, sliding). */
   readonly masks: number;
+  /** The mask has a value for every head too (Falcon's ALiBi), in the hidden states' dtype whatever the kernel. */
+  readonly maskHeads?: number;
+  /** Bytes an element of the eager mask where it is no additive one (MPT: 1). */
+  readonly eagerMaskWidth?: number;
+  /** They are made only where a padding mask is passed. */
+  readonly paddingMasks?: boolean;
+}
+
+/** An encoder that runs before the decoder's layers, which read its result by the name `output`. */
+export interface Encoder extends Stack {
+  readonly output: string;
+}
+
+/** Weights that a step on text alone never runs: no activations and no gradients (vision towers, projectors). */
+export interface IdleModules {
+  readonly path: string;
+  readonly ops: readonly Op[];
+  /** How often they stand there. */
+  readonly count: number;
+}
+
+/** What replaces the head for scores of whole rows: from `hidden_states` to `logits`; the last linear layer has one output a label. */
+export interface Classifier {
+  readonly ops: readonly Op[];
+}
+
+/** `causal`: next tokens; `masked`: a token head that transformers gives no causal class to; `seq2seq`: encoder and decoder. */
+export type ModelForm = 'causal' | 'masked' | 'seq2seq';
+
+export interface ModelDescription extends Stack {
+  readonly vocabSize: number;
+  /** Absent: causal. */
+  readonly form?: ModelForm;
+  /** Absent: a decoder alone. */
+  readonly encoder?: Encoder;
+  readonly idle?: readonly IdleModules[];
+  /** Path of the embedding and of the last norm, where it is not that of the list of layers. */
+  readonly rootPath?: string;
+  readonly head: HeadDescription;
+  /** Absent: `score`, a linear layer without bias on every token (GenericForSequenceClassification). */
+  readonly classifier?: Classifier;
   /** Non-persistent buffers (inverse frequencies), bytes. */
   readonly bufferBytes: number;
   /** ALiBi: one bias value per head and position. */
   readonly alibi: boolean;
   /** Attention implementations beside eager; absent: sdpa and flash. Without sdpa transformers takes eager by itself. */
   readonly kernels?: readonly ('sdpa' | 'flash')[];
-  /** The mask has a value for every head too (Falcon's ALiBi), in the hidden states' dtype whatever the kernel. */
-  readonly maskHeads?: number;
-  /** Bytes an element of the eager mask where it is no additive one (MPT: 1). */
-  readonly eagerMaskWidth?: number;
   /** PEFT's own lists for this architecture; undefined: PEFT has none. */
   readonly peft: PeftDefaults;
 }

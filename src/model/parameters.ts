@@ -1,10 +1,12 @@
-import { type ModelDescription, type Op, visitOps } from './ops.ts';
+import { type ModelDescription, type Op, type Stack, visitOps } from './ops.ts';
 
 /** Parameters an op brings with it. */
 export function parametersOf(op: Op): number {
   switch (op.op) {
     case 'embedding':
-      return op.rows * op.size;
+      return op.shared ? 0 : op.rows * op.size;
+    case 'position_bias':
+      return op.buckets * op.heads;
     case 'linear':
       return op.inFeatures * op.outFeatures + (op.bias ? op.outFeatures : 0);
     case 'norm':
@@ -26,12 +28,58 @@ function sum(ops: readonly Op[]): number {
   return total;
 }
 
-/** All parameters of a causal language model, a tied head counted once. */
+function sumStack({ embedding, kinds, layers, final }: Stack): number {
+  const perKind = kinds.map(sum);
+  return sum(embedding) + layers.reduce((total, kind) => total + perKind[kind]!, 0) + sum(final);
+}
+
+/** Everything but the head. */
+function sumBody(description: ModelDescription): number {
+  const idle = (description.idle ?? []).reduce((total, { ops, count }) => total + sum(ops) * count, 0);
+  return sumStack(description) + (description.encoder ? sumStack(description.encoder) : 0) + idle;
+}
+
+/** All parameters of a model with its token head, a tied head counted once. */
 export function countParameters(description: ModelDescription): number {
-  const perKind = description.kinds.map(sum);
-  const layers = description.layers.reduce((total, kind) => total + perKind[kind]!, 0);
-  const head =
-    (description.head.tied ? 0 : description.hiddenSize * description.vocabSize) +
-    (description.head.bias ? description.vocabSize : 0);
-  return sum(description.embedding) + layers + sum(description.final) + head;
+  const { head, hiddenSize, vocabSize } = description;
+  const projection = (head.tied ? 0 : (head.inFeatures ?? hiddenSize) * vocabSize) + (head.bias ? vocabSize : 0);
+  return sumBody(description) + sum(head.transform ?? []) + projection;
+}
+
+/** All parameters with a scoring head in place of the token head. */
+export const countScoringParameters = (description: ModelDescription, labels: number): number =>
+  sumBody(description) + sum(classifierOps(description, labels));
+
+/** The scoring head for `labels` scores a row. */
+export function classifierOps(description: ModelDescription, labels: number): readonly Op[] {
+  const { classifier, hiddenSize } = description;
+  if (!classifier) {
+    const score: Op = {
+      op: 'linear',
+      name: 'score',
+      inFeatures: hiddenSize,
+      outFeatures: labels,
+      bias: false,
+      form: 'linear',
+      input: 'hidden_states',
+      output: 'logits',
+    };
+    return [score];
+  }
+  return relabel(classifier.ops, labels);
+}
+
+/** The last linear layer gets one output a label; it may stand inside a call. */
+function relabel(ops: readonly Op[], labels: number): readonly Op[] {
+  for (let i = ops.length - 1; i >= 0; i -= 1) {
+    const op = ops[i]!;
+    const changed: Op | undefined =
+      op.op === 'linear'
+        ? { ...op, outFeatures: labels }
+        : op.op === 'call'
+          ? { ...op, ops: relabel(op.ops, labels) }
+          : undefined;
+    if (changed) return [...ops.slice(0, i), changed, ...ops.slice(i + 1)];
+  }
+  return ops;
 }

@@ -10,6 +10,7 @@ type Rare =
   | 'optimArgs'
   | 'optimTargetModules'
   | 'promptTuning'
+  | 'maxTargetLength'
   | 'generation'
   | 'precomputeRefLogProbs'
   | 'labelSmoothingFactor'

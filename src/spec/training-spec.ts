@@ -119,6 +119,8 @@ export interface TrainingValues {
   gradientAccumulationSteps: number;
   /** Tokens a row; rows are taken as full. */
   maxLength: number;
+  /** Tokens of a target row (seq2seq); null: as many as `maxLength`. */
+  maxTargetLength: number | null;
   packing: boolean;
   /** The micro batch is flattened to one row without padding. */
   paddingFree: boolean;

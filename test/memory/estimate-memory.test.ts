@@ -180,6 +180,23 @@ describe('objectives', () => {
     expect(estimate({ objective: 'reward' }).vram.terms.logits).toBeLessThan(1e6);
   });
 
+  it('a classifier has a scored row for every label and no token head', () => {
+    const bert = (labels: number) => factsOf({ model_type: 'bert', num_hidden_layers: 2, num_labels: labels });
+    const counted = (labels: number) => estimate({ objective: 'classification' }, bert(labels)).params.total;
+    expect(counted(9) - counted(4)).toBe(5 * (768 + 1));
+    // A reward is one number, whatever the config says.
+    expect(estimate({ objective: 'reward' }, bert(9)).params.total).toBe(counted(1));
+  });
+
+  it('shorter targets cost less than targets as long as the source', () => {
+    const t5 = factsOf({ model_type: 't5', num_layers: 2 });
+    const long = estimate({ objective: 'seq2seq' }, t5);
+    const short = estimate({ objective: 'seq2seq', maxTargetLength: 96 }, t5);
+    expect(short.vram.terms.logits).toBeLessThan(long.vram.terms.logits / 3.5);
+    expect(long.assumptions).toContain('targets are as long as sources, max_length tokens');
+    expect(short.assumptions).not.toContain('targets are as long as sources, max_length tokens');
+  });
+
   it('a large evaluation batch can be the peak', () => {
     const changes: Partial<PlanValues> = {
       gradientCheckpointing: CHECKPOINTING,
@@ -214,6 +231,18 @@ describe('what is refused, with a code', () => {
     });
     expect(codes(targets('proj'))).toEqual(['no-target-modules']);
     expect(codes(targets('self_attn.q_proj'))).toEqual([]);
+  });
+
+  it('an objective whose trainer has no class for the model', () => {
+    const types = { causal: 'bert', masked: 'modernbert', both: 't5', decoder: 'llama' };
+    const refused = (objective: PlanValues['objective'], model_type: string): string[] =>
+      codes({ objective, maxLength: 128 }, factsOf({ model_type, num_hidden_layers: 2 }));
+    expect(refused('clm', types.masked)).toEqual(['unsupported-objective']);
+    expect(refused('clm', types.causal)).toEqual([]);
+    expect(refused('sft', types.both)).toEqual(['unsupported-objective']);
+    expect(refused('seq2seq', types.decoder)).toEqual(['unsupported-objective']);
+    expect(refused('seq2seq', types.both)).toEqual([]);
+    for (const type of Object.values(types)) expect(refused('classification', type)).toEqual([]);
   });
 
   it('more tokens than a model has learned positions for', () => {

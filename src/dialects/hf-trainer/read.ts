@@ -1,5 +1,5 @@
 import { type Diagnostic, error, fail, ok, type Result, warning } from '../../core/index.ts';
-import { formatOrigin, type Origin, type Setting, type TrainingSpec } from '../../spec/index.ts';
+import { formatOrigin, type Objective, type Origin, type Setting, type TrainingSpec } from '../../spec/index.ts';
 import type { ReadContext, ResumeSupport, Unread } from '../contract.ts';
 import type { Claim, Position, Reading } from '../dialect.ts';
 import { orNull, toBoolean, toFloatDType, toOneOf, toText } from '../hf-argparser/convert.ts';
@@ -66,7 +66,8 @@ export function readHfTrainer(claim: Claim, position: Position, context: ReadCon
   } as const;
   const training = readTrainingArguments(reader, defaults, launched);
   const lora = readScriptLora(reader, script);
-  const length = readMaxLength(reader, script, context);
+  const objective = readObjective(script, position.target?.name);
+  const length = readMaxLength(reader, script, context, objective.value);
   const sharding = readTrainerSharding(reader, context);
   const trap = sharding.sharding
     ? undefined
@@ -77,9 +78,11 @@ export function readHfTrainer(claim: Claim, position: Position, context: ReadCon
       );
   const spec: TrainingSpec = {
     ...modelSetting(reader),
-    objective: readObjective(script, position.target?.name),
+    objective,
     dtype: readDtype(reader, script),
     maxLength: length.setting,
+    ...(length.target ? { maxTargetLength: length.target } : {}),
+    ...paddedRows(objective),
     attnImplementation: readAttention(reader, script),
     ...training,
     ...ownOrEngine(training.gradientCheckpointing!, sharding.gradientCheckpointing),
@@ -202,4 +205,10 @@ export function scriptResume(script: ScriptFacts): ResumeSupport {
   if (parsesArguments(script) === false) return { kind: 'unsupported', reason: `${script.path} takes no flags` };
   if (script.mentions('resume_from_checkpoint')) return { kind: 'supported', how: '--resume_from_checkpoint DIR' };
   return { kind: 'unsupported', reason: 'the script does not hand resume_from_checkpoint to train()' };
+}
+
+/** Classifiers and encoder-decoders get their rows padded, with a mask that says where. */
+function paddedRows(objective: Setting<Objective>): TrainingSpec {
+  if (objective.value !== 'classification' && objective.value !== 'seq2seq') return {};
+  return { attentionMask: { value: true, origin: { kind: 'derived', from: `objective ${objective.value}` } } };
 }

@@ -1,5 +1,5 @@
 import type { Diagnostic } from '../../core/index.ts';
-import type { Setting } from '../../spec/index.ts';
+import type { Objective, Setting } from '../../spec/index.ts';
 import type { ReadContext } from '../contract.ts';
 import { orNull, toInteger, toText } from '../hf-argparser/convert.ts';
 import type { SettingReader } from '../hf-argparser/settings.ts';
@@ -17,7 +17,7 @@ export const LENGTH_KEYS = [
   'seq_length',
   'sequence_length',
 ];
-/** Pairs whose sum is the row: prompt and answer. */
+/** Prompt and answer: their sum is the row, unless encoder and decoder read one each. */
 const PAIRS = [
   ['source_max_len', 'target_max_len'],
   ['max_source_length', 'max_target_length'],
@@ -28,7 +28,23 @@ export function readMaxLength(
   reader: SettingReader,
   script: ScriptFacts,
   context: ReadContext,
-): { readonly setting: Setting<number>; readonly diagnostics: readonly Diagnostic[] } {
+  objective: Objective | null,
+): {
+  readonly setting: Setting<number>;
+  readonly target?: Setting<number>;
+  readonly diagnostics: readonly Diagnostic[];
+} {
+  if (objective === 'seq2seq') {
+    for (const pair of PAIRS) {
+      const [source, target] = pair.map((key) => reader.given([key], toInteger(1)));
+      if (source) {
+        const setting = { value: source.value, origin: source.origin };
+        return target
+          ? { setting, target: { value: target.value, origin: target.origin }, diagnostics: [] }
+          : { setting, diagnostics: [] };
+      }
+    }
+  }
   const length = reader.given(LENGTH_KEYS, orNull(toInteger(1)));
   if (length?.value) return { setting: { value: length.value, origin: length.origin }, diagnostics: [] };
   for (const pair of PAIRS) {

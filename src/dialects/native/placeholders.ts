@@ -25,6 +25,7 @@ const SETTINGS: ReadonlyMap<string, SettingName> = new Map(
       'eval',
       'gradientAccumulationSteps',
       'maxLength',
+      'maxTargetLength',
       'packing',
       'paddingFree',
       'attentionMask',

@@ -97,6 +97,7 @@ function buildSchema() {
     eval: z.boolean().optional(),
     gradient_accumulation_steps: count.optional(),
     max_length: count.optional(),
+    max_target_length: count.optional(),
     packing: z.boolean().optional(),
     padding_free: z.boolean().optional(),
     attention_mask: z.boolean().optional(),

@@ -46,6 +46,7 @@ export function nativeSpec(
     eval: say('eval', values.eval, false),
     gradientAccumulationSteps: say('gradient_accumulation_steps', values.gradient_accumulation_steps, 1),
     maxLength: only('max_length', values.max_length),
+    maxTargetLength: only<number | null>('max_target_length', values.max_target_length),
     packing: say('packing', values.packing, false),
     paddingFree: say('padding_free', values.padding_free, false),
     attentionMask: say('attention_mask', values.attention_mask, false),

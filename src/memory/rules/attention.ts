@@ -1,6 +1,17 @@
 import type { AttentionOp } from '../../model/index.ts';
-import { add, batchedMatmul, cast, constant, copy, dropout, keepOutput, repeat, scale } from '../tape/primitives.ts';
-import { type Buffer, type Dtype, F32, type Node, Tensor } from '../tape/tape.ts';
+import {
+  add,
+  batchedMatmul,
+  cast,
+  constant,
+  copy,
+  dropout,
+  giveAs,
+  keepOutput,
+  repeat,
+  scale,
+} from '../tape/primitives.ts';
+import { type Dtype, F32, type Node, type Tape, Tensor } from '../tape/tape.ts';
 import { bind, type Context, type Frame, read } from './context.ts';
 import { writtenAttention } from './written-attention.ts';
 
@@ -9,53 +20,99 @@ export function attention(ctx: Context, op: AttentionOp, frame: Frame): void {
   const q = read(frame, op.q);
   const k = read(frame, op.k);
   const v = read(frame, op.v);
+  const bias = op.bias === undefined ? undefined : read(frame, op.bias);
   if (ctx.attention === 'eager') {
-    if (!writtenAttention(ctx, op, frame, q, k, v)) eager(ctx, op, frame, q, k, v);
-  } else
-    bind(ctx, frame, op.output, ctx.attention === 'sdpa' ? sdpa(ctx, op, q, k, v) : fused(ctx, op, q, k, v, false));
+    if (!writtenAttention(ctx, op, frame, q, k, v)) eager(ctx, op, frame, q, k, v, bias);
+  } else if (ctx.attention === 'sdpa') bind(ctx, frame, op.output, sdpa(ctx, op, q, k, v, bias));
+  else bind(ctx, frame, op.output, fused(ctx, op, q, k, v, keyTokens(ctx, op, k), null));
 }
+
+const masks = (ctx: Context, op: AttentionOp): boolean => op.mask !== 'padding' || ctx.padded;
+const keyTokens = (ctx: Context, op: AttentionOp, k: Tensor): number =>
+  k.elements / (ctx.batch * op.kvHeads * op.headDim);
 
 /**
  * transformers' sdpa_attention_forward. Keys and values are repeated and a mask of B × 1 × S × S is made: that is so for
  * padded and packed rows; rows that are all one full sequence need neither, so this is the larger case.
  */
-function sdpa(ctx: Context, op: AttentionOp, q: Tensor, k: Tensor, v: Tensor): Tensor {
+function sdpa(ctx: Context, op: AttentionOp, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | undefined): Tensor {
   const { tape } = ctx;
+  const keys = keyTokens(ctx, op, k);
   const times = op.repeats ? op.heads / op.kvHeads : 1;
   const key = repeat(tape, k, times, op.kvHeads === 1);
   const value = repeat(tape, v, times, op.kvHeads === 1);
-  const out = fused(ctx, op, q, key, value, true);
+  const out = fused(ctx, op, q, key, value, keys, additiveMask(ctx, op, q.dtype, keys, bias));
   tape.drop(key);
   tape.drop(value);
   return out;
 }
 
+/** What is added to the scores in the kernel: the mask as numbers, or the bias with the mask put into it. */
+function additiveMask(
+  ctx: Context,
+  op: AttentionOp,
+  query: Dtype,
+  keys: number,
+  bias: Tensor | undefined,
+): Tensor | null {
+  const { tape, batch, tokens, amp } = ctx;
+  const dtype = amp ?? query;
+  const elements = batch * tokens * keys;
+  if (!bias) return masks(ctx, op) ? fusedMask(ctx, dtype, elements) : null;
+  // Without a padding mask of its own a decoder's causal mask is the same for every row.
+  const size = op.mask === 'padding' ? elements * op.heads : bias.elements;
+  const filled = masks(ctx, op) ? fill(tape, bias, size) : tape.hold(bias);
+  const out = cast(tape, filled, dtype);
+  tape.drop(filled);
+  return out;
+}
+
+/** `where(mask, x, number)` with a mask for every row. */
+function fill(tape: Tape, x: Tensor, elements: number): Tensor {
+  const node = x.node
+    ? tape.node(elements, x.dtype, () => giveAs(tape, x, tape.alloc(elements, x.dtype), elements, x.dtype))
+    : null;
+  tape.save(node, null);
+  return new Tensor(tape.alloc(elements, x.dtype), elements, x.dtype, node);
+}
+
 /**
  * The fused kernels (memory-efficient, flash): q, k, v, the output, one fp32 log-sum-exp a row and the mask are kept; the
- * backward pass adds an fp32 accumulator of q's size for 16-bit inputs.
+ * backward pass adds an fp32 accumulator of q's size for 16-bit inputs, and a gradient of a bias for every row and head.
+ * Takes over `mask`.
  */
-function fused(ctx: Context, op: AttentionOp, q: Tensor, k: Tensor, v: Tensor, masked: boolean): Tensor {
+function fused(
+  ctx: Context,
+  op: AttentionOp,
+  q: Tensor,
+  k: Tensor,
+  v: Tensor,
+  keys: number,
+  mask: Tensor | null,
+): Tensor {
   const { tape, amp, batch, tokens } = ctx;
   const dtype = amp ?? q.dtype;
   const [query, key, value] = [cast(tape, q, dtype), cast(tape, k, dtype), cast(tape, v, dtype)];
-  const mask = masked ? fusedMask(ctx, dtype) : null;
   const rows = batch * op.heads * tokens;
   const elements = rows * op.headDim;
   const result = tape.alloc(elements, dtype);
   const lse = tape.bytes(rows * 4);
   let node: Node | null = null;
-  if (query.node || key.node || value.node) {
+  if (query.node || key.node || value.node || mask?.node) {
     node = tape.node(elements, dtype, () => {
       const delta = tape.bytes(rows * 4);
       const accumulator = dtype === F32 ? null : tape.bytes(elements * 4);
       const toQuery = tape.allocLike(elements, dtype, query.buffer);
-      const grouped = key.elements < query.elements;
+      const grouped = key.elements / keys < query.elements / tokens;
       const expanded = grouped ? [tape.alloc(key.elements, dtype), tape.alloc(value.elements, dtype)] : [];
       const toKey = tape.allocLike(key.elements, dtype, key.buffer);
       const toValue = tape.allocLike(value.elements, dtype, value.buffer);
+      const pairs = rows * keys;
+      const toMask = mask?.node ? tape.alloc(pairs, dtype) : null;
       if (accumulator) tape.release(accumulator);
       tape.release(delta);
       for (const buffer of expanded) tape.release(buffer);
+      if (toMask) giveAs(tape, mask!, toMask, pairs, dtype);
       for (const [tensor, grad] of [
         [query, toQuery],
         [key, toKey],
@@ -70,10 +127,10 @@ function fused(ctx: Context, op: AttentionOp, q: Tensor, k: Tensor, v: Tensor, m
     tape.save(node, value.buffer);
     tape.save(node, result);
     tape.save(node, lse);
-    if (mask) tape.save(node, mask);
+    if (mask) tape.save(node, mask.buffer);
   }
   tape.release(lse);
-  if (mask) tape.release(mask);
+  if (mask) tape.drop(mask);
   tape.drop(query);
   tape.drop(key);
   tape.drop(value);
@@ -81,28 +138,34 @@ function fused(ctx: Context, op: AttentionOp, q: Tensor, k: Tensor, v: Tensor, m
 }
 
 /** A boolean mask becomes an additive one at every use; one that is additive already is taken as it is, or cast. */
-function fusedMask(ctx: Context, dtype: Dtype): Buffer {
-  const { tape, constants, batch, tokens } = ctx;
-  const elements = batch * constants.maskHeads * tokens * tokens;
-  if (constants.mask && ctx.hiddenDtype === dtype) {
-    constants.mask.refs += 1;
-    return constants.mask;
-  }
-  return tape.alloc(elements, dtype);
+function fusedMask(ctx: Context, dtype: Dtype, pairs: number): Tensor {
+  const { tape, constants } = ctx;
+  const elements = pairs * constants.maskHeads;
+  if (constants.mask && ctx.hiddenDtype === dtype) return tape.hold(constant(constants.mask, elements, dtype));
+  return constant(tape.alloc(elements, dtype), elements, dtype);
 }
 
 /** eager_attention_forward: the S × S scores are real, several times. */
-function eager(ctx: Context, op: AttentionOp, frame: Frame, q: Tensor, k: Tensor, v: Tensor): void {
+function eager(
+  ctx: Context,
+  op: AttentionOp,
+  frame: Frame,
+  q: Tensor,
+  k: Tensor,
+  v: Tensor,
+  bias: Tensor | undefined,
+): void {
   const { tape, batch, tokens } = ctx;
   const times = op.heads / op.kvHeads;
   const key = repeat(tape, k, times, op.kvHeads === 1);
   const value = repeat(tape, v, times, op.kvHeads === 1);
-  const scoreElements = batch * op.heads * tokens * tokens;
+  const keys = keyTokens(ctx, op, k);
+  const scoreElements = batch * op.heads * tokens * keys;
   const raw = product(ctx, q, key, scoreElements);
   const weights = dropped(
     ctx,
     op,
-    op.eager === 'in_place' ? inPlace(ctx, raw) : scaled(ctx, op, raw, q.dtype, v.dtype),
+    op.eager === 'in_place' ? inPlace(ctx, raw) : scaled(ctx, op, raw, q.dtype, v.dtype, keys, bias),
   );
   const mixed = product(ctx, weights, value, batch * op.heads * tokens * op.headDim);
   const out = copy(tape, mixed, false);
@@ -120,7 +183,15 @@ export function dropped(ctx: Context, op: AttentionOp, weights: Tensor): Tensor 
 }
 
 /** Scores times a number, capped, masked, softmax (in fp32 when asked to, and always under autocast), cast. Takes over `raw`. */
-function scaled(ctx: Context, op: AttentionOp, raw: Tensor, query: Dtype, value: Dtype): Tensor {
+function scaled(
+  ctx: Context,
+  op: AttentionOp,
+  raw: Tensor,
+  query: Dtype,
+  value: Dtype,
+  keys: number,
+  bias: Tensor | undefined,
+): Tensor {
   const { tape } = ctx;
   let scores = swap(ctx, raw, (x) => scale(tape, x));
   if (op.softcap) {
@@ -128,7 +199,8 @@ function scaled(ctx: Context, op: AttentionOp, raw: Tensor, query: Dtype, value:
     scores = swap(ctx, scores, (x) => keepOutput(tape, x));
     scores = swap(ctx, scores, (x) => scale(tape, x));
   }
-  scores = masked(ctx, scores);
+  if (bias) scores = swap(ctx, scores, (x) => add(tape, x, bias));
+  if (masks(ctx, op)) scores = masked(ctx, scores, keys);
   const wide = op.eager === 'upcast' || ctx.amp !== undefined ? F32 : scores.dtype;
   const upcast = swap(ctx, scores, (x) => cast(tape, x, wide));
   const probabilities = swap(ctx, upcast, (x) => keepOutput(tape, x));
@@ -138,17 +210,17 @@ function scaled(ctx: Context, op: AttentionOp, raw: Tensor, query: Dtype, value:
 /** Falcon: divided in place, and the name of the scores lasts until the softmax in the hidden states' dtype (fp32 under autocast) is done. */
 function inPlace(ctx: Context, scores: Tensor): Tensor {
   const { tape } = ctx;
-  const sum = masked(ctx, tape.hold(scores));
+  const sum = masked(ctx, tape.hold(scores), ctx.tokens);
   const typed = swap(ctx, sum, (x) => cast(tape, x, ctx.amp === undefined ? ctx.hiddenDtype : F32));
   const probabilities = swap(ctx, typed, (x) => keepOutput(tape, x));
   tape.drop(scores);
   return probabilities;
 }
 
-export function masked(ctx: Context, scores: Tensor): Tensor {
+export function masked(ctx: Context, scores: Tensor, keys = ctx.tokens): Tensor {
   const { tape, constants, batch, tokens } = ctx;
   if (!constants.mask) return scores;
-  const mask = constant(constants.mask, batch * constants.maskHeads * tokens * tokens, ctx.hiddenDtype);
+  const mask = constant(constants.mask, batch * constants.maskHeads * tokens * keys, ctx.hiddenDtype);
   return swap(ctx, scores, (x) => add(tape, x, mask));
 }
 

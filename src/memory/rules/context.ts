@@ -17,6 +17,8 @@ export interface Context {
   readonly amp: Dtype | undefined;
   readonly attention: AttentionKernel;
   readonly fused: readonly FusedKernel[];
+  /** A padding mask is passed to the model. */
+  readonly padded: boolean;
   /** Compute dtype of the hidden states, for tables and masks. */
   readonly hiddenDtype: Dtype;
   /** PEFT asked the frozen embedding for a gradient (checkpointing). */

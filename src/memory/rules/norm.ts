@@ -24,6 +24,8 @@ export function norm(ctx: Context, op: NormOp, state: OpState, x: Tensor): Tenso
       return rms(ctx, op, state, x, false);
     case 'rms_weight_inside':
       return rms(ctx, op, state, x, true);
+    case 'rms_t5':
+      return rmsT5(ctx, state, op.size, x);
     case 'rms_offset':
       return rmsOffset(ctx, op, state, x);
     case 'layer':
@@ -71,6 +73,28 @@ function rms(ctx: Context, op: NormOp, state: OpState, x: Tensor, weightInside: 
     tape.drop(narrow);
   }
   tape.drop(normed);
+  tape.drop(variance);
+  return out;
+}
+
+/** `x * rsqrt(mean(x²) + eps)` with only the variance in fp32, in the weight's dtype if that is 16 bit, times weight. */
+function rmsT5(ctx: Context, state: OpState, size: number, x: Tensor): Tensor {
+  const { tape } = ctx;
+  const weight = state.weight!.tensor;
+  const wide = cast(tape, x, F32);
+  const squared = power(tape, wide);
+  tape.drop(wide);
+  const variance = mean(tape, squared, size);
+  tape.drop(squared);
+  const shifted = offset(tape, variance);
+  const inverse = keepOutput(tape, shifted, 2);
+  tape.drop(shifted);
+  const normed = multiply(tape, x, inverse);
+  tape.drop(inverse);
+  const narrow = cast(tape, normed, weight.dtype === F32 ? normed.dtype : weight.dtype);
+  tape.drop(normed);
+  const out = multiply(tape, weight, narrow);
+  tape.drop(narrow);
   tape.drop(variance);
   return out;
 }

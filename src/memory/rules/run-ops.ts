@@ -1,5 +1,5 @@
 import type { Op } from '../../model/index.ts';
-import { add, dropout, keepOutput, multiply, repeat, scale, viewHeads } from '../tape/primitives.ts';
+import { add, cast, dropout, keepOutput, multiply, repeat, scale, slice, viewHeads } from '../tape/primitives.ts';
 import type { Tensor } from '../tape/tape.ts';
 import { activate } from './activation.ts';
 import { attention } from './attention.ts';
@@ -10,6 +10,7 @@ import { gatedProduct, opensGate } from './fused-kernels.ts';
 import { linear } from './linear.ts';
 import { moe } from './moe.ts';
 import { norm } from './norm.ts';
+import { positionBias } from './position-bias.ts';
 import { rotary } from './rotary.ts';
 
 /** Runs the ops of one frame in order, each by its rule. */
@@ -94,6 +95,16 @@ function runOp(ctx: Context, op: Op, frame: Frame): void {
       break;
     case 'embedding':
       bind(ctx, frame, op.output, embedding(ctx, op, ctx.states.get(op)!));
+      break;
+    case 'cast':
+      // A quantised weight has no dtype to follow.
+      unary(ctx, op, frame, (x) => cast(tape, x, ctx.states.get(op.like)?.linear?.weight?.dtype ?? x.dtype));
+      break;
+    case 'first_token':
+      unary(ctx, op, frame, (x) => slice(tape, x, ctx.batch * op.size, false));
+      break;
+    case 'position_bias':
+      bind(ctx, frame, op.output, positionBias(ctx, op, read(frame, op.keys)));
       break;
     case 'moe':
       unary(ctx, op, frame, (x) => moe(ctx, op, ctx.states.get(op)!.moe!, x));

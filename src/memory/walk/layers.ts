@@ -1,4 +1,4 @@
-import type { ModelDescription } from '../../model/index.ts';
+import type { Stack } from '../../model/index.ts';
 import type { GradientCheckpointing } from '../../spec/index.ts';
 import { type Context, endAutocast, type Frame } from '../rules/context.ts';
 import { runOps } from '../rules/run-ops.ts';
@@ -24,26 +24,42 @@ export interface LayerSummary {
   readonly inputFreed: boolean;
 }
 
+/** A value that several layers read: alive outside their segments. */
+export interface Shared {
+  readonly elements: number;
+  readonly dtype: Dtype;
+  readonly needsGrad: boolean;
+}
+
+const NOTHING: ReadonlyMap<string, Tensor> = new Map();
+
 /** Summaries of layers, made when first asked for. */
 export class Layers {
   private readonly known: { key: string; summary: LayerSummary }[] = [];
+  /** What layers read beside `hidden_states`, by name. */
+  private readonly shared: Map<string, Shared>;
 
   constructor(
     private readonly ctx: Context,
-    private readonly description: ModelDescription,
+    private readonly stack: Stack,
     private readonly checkpointing: GradientCheckpointing,
     private readonly holdsInputs = false,
-  ) {}
+    shared: ReadonlyMap<string, Shared> = new Map(),
+  ) {
+    this.shared = new Map(shared);
+  }
 
   /** `index` counts layers from the first. */
   summary(index: number, input: Input): LayerSummary {
-    const kind = this.description.layers[index]!;
+    const kind = this.stack.layers[index]!;
     const { enabled, everyNLayers } = this.checkpointing;
     const checkpointed = enabled && index % everyNLayers === 0;
-    const key = `${kind}/${checkpointed}/${input.dtype}/${input.needsGrad}`;
+    // The first layer to run backward makes the gradients of shared values, the others add to them.
+    const last = index === this.stack.layers.length - 1;
+    const key = `${kind}/${checkpointed}/${input.dtype}/${input.needsGrad}${this.shared.size > 0 ? `/${last}` : ''}`;
     const found = this.known.find((entry) => entry.key === key);
     if (found) return found.summary;
-    const summary = checkpointed ? this.checkpointed(kind, input) : this.plain(kind, input);
+    const summary = checkpointed ? this.checkpointed(kind, input, last) : this.plain(kind, input, last);
     this.known.push({ key, summary });
     return summary;
   }
@@ -51,19 +67,42 @@ export class Layers {
   /** The layer's input as the previous layer left it: alive, not counted in this segment. */
   private input({ dtype, needsGrad }: Input): Tensor {
     const { batch, tokens } = this.ctx;
-    const elements = batch * tokens * this.description.hiddenSize;
+    const elements = batch * tokens * this.stack.hiddenSize;
     const buffer = new Buffer(roundUp(elements * widthOf(dtype)), ACTIVATIONS);
     return new Tensor(buffer, elements, dtype, needsGrad ? new Node(elements, dtype, () => {}) : null);
   }
 
-  private forward(kind: number, x: Tensor): Tensor {
+  /** Values shared with other layers, made anew for every segment: alive, not counted in it. */
+  private readShared(): ReadonlyMap<string, Tensor> {
+    if (this.shared.size === 0) return NOTHING;
+    const tensors = new Map<string, Tensor>();
+    for (const [name, { elements, dtype, needsGrad }] of this.shared) {
+      const node = needsGrad ? new Node(elements, dtype, () => {}) : null;
+      tensors.set(name, new Tensor(outside(elements, dtype, ACTIVATIONS), elements, dtype, node));
+    }
+    return tensors;
+  }
+
+  /** `carried` gets what this layer leaves for the later ones; what a repeated forward makes of it ends with the graph. */
+  private forward(kind: number, x: Tensor, shared: ReadonlyMap<string, Tensor>, carried: Map<string, Tensor>): Tensor {
     const { ctx } = this;
     const frame: Frame = new Map([['hidden_states', ctx.tape.hold(x)]]);
-    runOps(ctx, this.description.kinds[kind]!, frame);
+    for (const [name, value] of shared) frame.set(name, ctx.tape.hold(value));
+    runOps(ctx, this.stack.kinds[kind]!, frame);
     const output = frame.get('hidden_states')!;
     frame.delete('hidden_states');
-    for (const value of frame.values()) ctx.tape.drop(value);
+    for (const [name, value] of frame) {
+      if (this.stack.carried?.includes(name) && !shared.has(name)) carried.set(name, value);
+      else ctx.tape.drop(value);
+    }
     return output;
+  }
+
+  /** Later layers have left gradients of what this one made or reads. */
+  private receiveShared(values: Iterable<Tensor>): void {
+    for (const { node, elements, dtype } of values) {
+      if (node && !node.grad) node.grad = outside(elements, dtype, TEMPORARY);
+    }
   }
 
   /** The output's gradient as the next layer left it: alive, not counted in this segment. */
@@ -73,31 +112,45 @@ export class Layers {
     output.node.grad = grad;
   }
 
-  private plain(kind: number, input: Input): LayerSummary {
+  private remember(carried: ReadonlyMap<string, Tensor>): void {
+    for (const [name, { elements, dtype, node }] of carried) {
+      this.shared.set(name, { elements, dtype, needsGrad: node !== null });
+    }
+  }
+
+  private plain(kind: number, input: Input, last: boolean): LayerSummary {
     const { ctx } = this;
+    const shared = this.readShared();
+    const carried = new Map<string, Tensor>();
     const { tape } = ctx;
     tape.nodes = [];
     tape.owner = ACTIVATIONS;
     tape.begin();
     const x = this.input(input);
-    const output = this.forward(kind, x);
+    const output = this.forward(kind, x, shared, carried);
     tape.drop(x);
     const forward = tape.end();
+    this.remember(carried);
     const inputFreed = x.buffer.refs === 0;
     tape.begin();
     endAutocast(ctx);
     const autocastEnd = tape.end();
     tape.begin();
     this.receive(output);
+    if (!last) this.receiveShared([...shared.values(), ...carried.values()]);
     // The output belongs to the next layer; only its gradient matters here.
     tape.owner = TEMPORARY;
     tape.backward();
+    for (const value of carried.values()) tape.drop(value);
     const backward = tape.end();
     return { forward, autocastEnd, backward, inputFreed, output: describe(output) };
   }
 
-  private checkpointed(kind: number, input: Input): LayerSummary {
+  private checkpointed(kind: number, input: Input, last: boolean): LayerSummary {
     const { ctx, checkpointing } = this;
+    const shared = this.readShared();
+    const carried = new Map<string, Tensor>();
+    const recarried = new Map<string, Tensor>();
     const { tape } = ctx;
     tape.nodes = [];
     tape.owner = ACTIVATIONS;
@@ -105,12 +158,13 @@ export class Layers {
     tape.saves = 0;
     tape.begin();
     const x = this.input(input);
-    const output = this.forward(kind, x);
+    const output = this.forward(kind, x, shared, carried);
     // The boundary stays on the device unless it is offloaded.
     if (checkpointing.offload) tape.drop(x);
     const forward = tape.end();
     const saves = tape.saves;
     tape.discarding = false;
+    this.remember(carried);
     tape.begin();
     endAutocast(ctx);
     const autocastEnd = tape.end();
@@ -124,7 +178,8 @@ export class Layers {
       tape.saves = 0;
       again = checkpointing.offload ? new Tensor(tape.alloc(x.elements, x.dtype), x.elements, x.dtype, x.node) : x;
       if (!checkpointing.useReentrant) tape.stopAt = saves;
-      recomputed = this.forward(kind, again);
+      recomputed = this.forward(kind, again, shared, recarried);
+      for (const value of recarried.values()) tape.drop(value);
       tape.stopAt = Number.POSITIVE_INFINITY;
       endAutocast(ctx);
       if (!checkpointing.useReentrant) tape.drop(recomputed);
@@ -134,6 +189,7 @@ export class Layers {
     let again: Tensor = x;
     let recomputed: Tensor | undefined;
     this.receive(output);
+    if (!last) this.receiveShared([...shared.values(), ...carried.values()]);
     tape.owner = TEMPORARY;
     if (checkpointing.useReentrant) {
       // The block's own backward runs on the recomputed graph; its output and the gradient it got last until the end.
@@ -153,9 +209,14 @@ export class Layers {
       tape.bytes(x.buffer.bytes);
       tape.bytes(x.buffer.bytes);
     }
+    for (const value of carried.values()) tape.drop(value);
     const backward = tape.end();
     return { forward, autocastEnd, backward, inputFreed: checkpointing.offload, output: describe(output) };
   }
 }
+
+/** A tensor that another segment has counted. */
+export const outside = (elements: number, dtype: Dtype, to: number): Buffer =>
+  new Buffer(roundUp(elements * widthOf(dtype)), to);
 
 const describe = (output: Tensor): Input => ({ dtype: output.dtype, needsGrad: output.node !== null });

@@ -1,11 +1,11 @@
-import type { ModelDescription } from '../../model/index.ts';
+import type { ModelDescription, Op } from '../../model/index.ts';
 import type { LossImpl } from '../../spec/index.ts';
-import type { Parameter, ParameterPlan } from '../parameters.ts';
-import type { Context } from '../rules/context.ts';
-import { linear, plainLinear } from '../rules/linear.ts';
-import { softcap } from '../rules/run-ops.ts';
+import type { ParameterPlan } from '../parameters.ts';
+import { type Context, type Frame, read } from '../rules/context.ts';
+import { linear } from '../rules/linear.ts';
+import { runOps, softcap } from '../rules/run-ops.ts';
 import { share } from '../tape/gradients.ts';
-import { add, cast, copy, keepOutput, matmul, scale, slice } from '../tape/primitives.ts';
+import { add, cast, copy, keepOutput, matmul, offset, scale, slice } from '../tape/primitives.ts';
 import { F32, type Node, type Tape, Tensor } from '../tape/tape.ts';
 
 /** Rows the chunked loss projects at a time (TRL `_CHUNKED_LM_HEAD_CHUNK_SIZE`). */
@@ -24,8 +24,8 @@ export interface LossOptions {
   readonly shiftsLogits: boolean;
   /** Before 4.46 the fp32 logits take the 16-bit ones' name. */
   readonly rebindsLogits: boolean;
-  /** The scoring layer of a pooled loss. */
-  readonly head: Parameter | undefined;
+  /** The scoring head of a pooled loss. */
+  readonly scoring: readonly Op[] | undefined;
 }
 
 export function headAndLoss(
@@ -35,7 +35,7 @@ export function headAndLoss(
   hidden: Tensor,
   options: LossOptions,
 ): LossRoot | null {
-  if (options.kind === 'pooled') return pooledLoss(ctx, description, hidden, options.head);
+  if (options.kind === 'pooled') return pooledLoss(ctx, hidden, options.scoring ?? []);
   if (options.kind === 'preference') return preferenceLoss(ctx, description, plan, hidden);
   switch (options.impl) {
     case 'full':
@@ -58,7 +58,9 @@ function fullLoss(
 ): LossRoot | null {
   const { tape } = ctx;
   const logits = logitsOf(ctx, description, plan, hidden);
-  const wide = cast(tape, logits, F32);
+  // Encoder-decoder classes hand the logits to the loss as they are; autocast makes an fp32 copy there.
+  const plain = description.form === 'seq2seq' && ctx.amp === undefined;
+  const wide = plain ? tape.hold(logits) : cast(tape, logits, F32);
   if (options.rebindsLogits) tape.drop(logits);
   const view = options.shiftsLogits ? slice(tape, wide, wide.elements, false) : tape.hold(wide);
   const shifted = options.shiftsLogits ? copy(tape, view, false) : tape.hold(view);
@@ -74,11 +76,18 @@ function fullLoss(
 
 export function logitsOf(ctx: Context, description: ModelDescription, plan: ParameterPlan, hidden: Tensor): Tensor {
   const { tape } = ctx;
-  let logits = linear(ctx, plan.head, hidden, {
-    inFeatures: description.hiddenSize,
+  const states = transformed(ctx, description, hidden);
+  let logits = linear(ctx, plan.head, states, {
+    inFeatures: description.head.inFeatures ?? description.hiddenSize,
     outFeatures: description.vocabSize,
     form: 'linear',
   });
+  tape.drop(states);
+  if (description.head.offset) {
+    const moved = offset(tape, logits);
+    tape.drop(logits);
+    logits = moved;
+  }
   if (description.head.scaled) {
     const scaled = scale(tape, logits);
     tape.drop(logits);
@@ -92,24 +101,26 @@ export function logitsOf(ctx: Context, description: ModelDescription, plan: Para
   return logits;
 }
 
-/** One score a row from the last token; the token head is not there. */
-function pooledLoss(
-  ctx: Context,
-  description: ModelDescription,
-  hidden: Tensor,
-  head: Parameter | undefined,
-): LossRoot | null {
+/** What the head does before it projects. */
+function transformed(ctx: Context, { head }: ModelDescription, hidden: Tensor): Tensor {
+  if (!head.transform) return ctx.tape.hold(hidden);
+  const frame: Frame = new Map([['hidden_states', ctx.tape.hold(hidden)]]);
+  runOps(ctx, head.transform, frame);
+  const out = read(frame, 'hidden_states');
+  frame.delete('hidden_states');
+  for (const value of frame.values()) ctx.tape.drop(value);
+  return out;
+}
+
+/** Scores of whole rows; the token head is not there. */
+function pooledLoss(ctx: Context, hidden: Tensor, scoring: readonly Op[]): LossRoot | null {
   const { tape } = ctx;
-  if (!head) throw new Error('a pooled loss needs a scoring layer');
-  const scores = plainLinear(ctx, { weight: head, bias: undefined }, hidden, {
-    inFeatures: description.hiddenSize,
-    outFeatures: head.rows,
-    form: 'linear',
-  });
-  tape.drop(hidden);
+  const frame: Frame = new Map([['hidden_states', hidden]]);
+  runOps(ctx, scoring, frame);
+  const scores = read(frame, 'logits');
   const target = scores.node;
   const root = target ? tape.node(1, F32, () => tape.give(target, tape.alloc(scores.elements, scores.dtype))) : null;
-  tape.drop(scores);
+  for (const value of frame.values()) tape.drop(value);
   return root;
 }
 
@@ -137,7 +148,7 @@ function crossEntropy(tape: Tape, wide: Tensor): { root: LossRoot | null; kept: 
   const kept = keepOutput(tape, wide);
   const target = kept.node;
   if (!target) return { root: null, kept };
-  const root = tape.node(1, F32, () => tape.give(target, tape.alloc(wide.elements, F32)));
+  const root = tape.node(1, F32, () => tape.give(target, tape.alloc(wide.elements, wide.dtype)));
   tape.save(root, kept.buffer);
   return { root, kept };
 }

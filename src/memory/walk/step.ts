@@ -1,9 +1,9 @@
-import type { ModelDescription } from '../../model/index.ts';
+import type { ModelDescription, Op } from '../../model/index.ts';
 import type { PlanValues } from '../../spec/index.ts';
 import type { ObjectiveShape } from '../objective.ts';
 import { findOptimizer } from '../optimizers/index.ts';
 import type { OptimizerCost } from '../optimizers/optimizer.ts';
-import { dtypeCode, type Parameter, type ParameterPlan } from '../parameters.ts';
+import { dtypeCode, type ParameterPlan } from '../parameters.ts';
 import type { AttentionKernel } from '../rules/context.ts';
 import { owner, roundUp, Tape } from '../tape/tape.ts';
 import { versionFacts } from '../versions.ts';
@@ -42,8 +42,8 @@ export interface StepInput {
   readonly cuda: boolean;
   /** See `holdsInputs` of Sharding. */
   readonly holdsInputs: boolean;
-  /** The scoring layer of reward models and classifiers. */
-  readonly scoringHead: Parameter | undefined;
+  /** The head of reward models and classifiers. */
+  readonly scoring: readonly Op[] | undefined;
 }
 
 export interface StepResult {
@@ -103,8 +103,9 @@ const FOREACH_CHUNK = 65_536;
 function clippingBytes(plan: ParameterPlan): number {
   let tensors = 0;
   let largest = 0;
-  for (const { parameter, count } of plan.groups) {
-    if (!parameter.trainable) continue;
+  for (const group of plan.groups) {
+    const { parameter, count } = group;
+    if (!parameter.trainable || plan.idle.has(group)) continue;
     tensors += count;
     largest = Math.max(largest, parameter.elements);
   }
@@ -146,6 +147,8 @@ function passInput(input: StepInput, timeline: Timeline, tape: Tape, batch: numb
     values.attnImplementation === 'eager' ? 'eager' : values.attnImplementation === 'sdpa' ? 'sdpa' : 'flash';
   const flat = values.paddingFree;
   const { shiftsLogits, rebindsLogits } = versionFacts(values.versions);
+  const target = objective.loss === 'pooled' ? values.maxLength : (values.maxTargetLength ?? values.maxLength);
+  const tokens = description.encoder ? target : values.maxLength;
   return {
     description,
     plan,
@@ -153,7 +156,9 @@ function passInput(input: StepInput, timeline: Timeline, tape: Tape, batch: numb
     timeline,
     // Without padding the rows of a micro batch are one long row.
     batch: flat ? 1 : batch,
-    tokens: flat ? batch * values.maxLength : values.maxLength,
+    tokens: flat ? batch * tokens : tokens,
+    sourceTokens: flat ? batch * values.maxLength : values.maxLength,
+    padded: values.attentionMask,
     amp: values.mixedPrecision === 'no' ? undefined : dtypeCode(values.mixedPrecision),
     attention: kernel,
     gatheredLayerBytes: input.residents.gatheredLayerBytes,
@@ -166,7 +171,7 @@ function passInput(input: StepInput, timeline: Timeline, tape: Tape, batch: numb
       impl: values.lossImpl,
       shiftsLogits,
       rebindsLogits,
-      head: input.scoringHead,
+      scoring: input.scoring,
     },
   };
 }

@@ -1,8 +1,11 @@
 import { apertus } from './apertus.ts';
 import { arcee } from './arcee.ts';
 import type { Architecture } from './architecture.ts';
+import { bart } from './bart.ts';
+import { bert, electra, roberta } from './bert.ts';
 import { bloom } from './bloom.ts';
 import { cohere, cohere2 } from './cohere.ts';
+import { distilbert } from './distilbert.ts';
 import { ernie45 } from './ernie4-5.ts';
 import { exaone4 } from './exaone4.ts';
 import { falcon } from './falcon.ts';
@@ -19,6 +22,7 @@ import { hunyuanDense } from './hunyuan-dense.ts';
 import { llama } from './llama.ts';
 import { ministral3, mistral } from './mistral.ts';
 import { mixtral } from './mixtral.ts';
+import { modernbert } from './modernbert.ts';
 import { mpt } from './mpt.ts';
 import { nemotron } from './nemotron.ts';
 import { olmo, olmo2, olmoe } from './olmo.ts';
@@ -33,6 +37,7 @@ import { seedOss } from './seed-oss.ts';
 import { smollm3 } from './smollm3.ts';
 import { stablelm } from './stablelm.ts';
 import { starcoder2 } from './starcoder2.ts';
+import { t5 } from './t5.ts';
 
 /** Every architecture snug can describe; a new one is a file beside this and a line here. */
 export const ARCHITECTURES: readonly Architecture[] = [
@@ -78,4 +83,11 @@ export const ARCHITECTURES: readonly Architecture[] = [
   persimmon,
   stablelm,
   ministral3,
+  bert,
+  roberta,
+  electra,
+  distilbert,
+  modernbert,
+  t5,
+  bart,
 ];

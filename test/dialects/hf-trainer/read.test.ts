@@ -298,6 +298,15 @@ describe('method, dtype and length of a script with flags of its own', () => {
     expect(said(reading, 'maxLength').maxLength).toBe('390 <- argv[4]');
   });
 
+  it('gives encoder and decoder a length each', () => {
+    const reading = read('python run_summarization.py --do_train --max_source_length 300 --max_target_length 90');
+    expect(said(reading, 'maxLength', 'maxTargetLength', 'attentionMask')).toMatchObject({
+      maxLength: '300 <- argv[4]',
+      maxTargetLength: '90 <- argv[6]',
+      attentionMask: expect.stringContaining('true'),
+    });
+  });
+
   it('knows no length where no flag says one', () => {
     expect(read('python tune.py --do_train').spec.maxLength?.value).toBeNull();
   });

@@ -1,0 +1,149 @@
+import type { Stack } from '../../model/index.ts';
+import type { Phase } from '../estimate.ts';
+import type { Context, Frame } from '../rules/context.ts';
+import { runOps } from '../rules/run-ops.ts';
+import { type Buffer, F32, Node, owner, Tensor, widthOf } from '../tape/tape.ts';
+import type { PassInput } from './forward.ts';
+import { type LayerSummary, Layers, outside, type Shared } from './layers.ts';
+
+const ACTIVATIONS = owner('activations');
+const TEMPORARY = owner('temporaryBuffers');
+const COMMUNICATION = owner('communicationBuffers');
+
+/** A stack after its forward pass: what the last op left, and how to go back. */
+export interface StackResult {
+  readonly ctx: Context;
+  /** What follows reads this; it is its to let go. */
+  readonly states: Tensor;
+  /** After the loss: what leaving autocast frees of the layers. */
+  readonly leaveAutocast: () => void;
+  /** From the gradient of `states` to the embedding; `before` is what comes right before it. */
+  readonly backward: (before: () => void) => void;
+}
+
+/** Plays one stack's forward pass on the timeline as `phase`: embedding and masks, layers, last ops. */
+export function stackPass(
+  input: PassInput,
+  base: Omit<Context, 'hiddenDtype' | 'constants' | 'tokens'>,
+  stack: Stack,
+  tokens: number,
+  phase: Phase,
+  shared: ReadonlyMap<string, Shared>,
+): StackResult {
+  const { tape, timeline, batch, checkpointing, attention: kernel } = input;
+  tape.owner = ACTIVATIONS;
+  tape.nodes = [];
+  tape.begin();
+  const frame: Frame = new Map();
+  const nothing = { rotary: undefined, rotaryElements: 0, mask: undefined, maskHeads: 1 };
+  runOps({ ...base, tokens, hiddenDtype: F32, constants: nothing }, stack.embedding, frame);
+  const hidden = frame.get('hidden_states')!;
+  frame.delete('hidden_states');
+  // The model's own frame names these until its forward ends.
+  const named = [...frame.values()];
+  const inputNamed = named.some((tensor) => tensor.buffer === hidden.buffer);
+  const embeddingNodes = tape.nodes;
+  const { rotaryTables, maskHeads = 1 } = stack;
+  const rotaryElements = rotaryTables ? tokens * rotaryTables.dim : 0;
+  const tables = rotaryTables
+    ? Array.from({ length: rotaryTables.pairs * 2 }, () => tape.alloc(rotaryElements, hidden.dtype))
+    : [];
+  const masks = makeMasks(input, stack, tokens, widthOf(hidden.dtype));
+  timeline.play(phase, tape.end());
+  const ctx: Context = {
+    ...base,
+    tokens,
+    hiddenDtype: hidden.dtype,
+    constants: {
+      rotary: tables[0],
+      rotaryElements,
+      mask: kernel === 'eager' || maskHeads > 1 ? masks[0] : undefined,
+      maskHeads,
+    },
+  };
+
+  // Equal layers in a row are one run; the first stands alone, the model's frame still names its input.
+  const layers = new Layers(ctx, stack, checkpointing, input.holdsInputs, shared);
+  let current = { dtype: hidden.dtype, needsGrad: hidden.node !== null };
+  const inputBytes = hidden.buffer.bytes;
+  const runs: { readonly summary: LayerSummary; times: number }[] = [];
+  for (let index = 0; index < stack.layers.length; index += 1) {
+    const summary = layers.summary(index, current);
+    current = summary.output;
+    const last = runs.at(-1);
+    if (last && last.summary === summary && index > 1) last.times += 1;
+    else runs.push({ summary, times: 1 });
+  }
+  const inputKept = inputNamed && (runs[0]?.summary.inputFreed ?? false);
+  timeline.add(COMMUNICATION, input.gatheredLayerBytes);
+  runs.forEach(({ summary, times }, index) => {
+    timeline.play(phase, summary.forward, times);
+    if (index === 0 && inputKept) timeline.add(ACTIVATIONS, inputBytes);
+  });
+  timeline.add(COMMUNICATION, -input.gatheredLayerBytes);
+
+  const keepsMasks = checkpointing.enabled && !tape.noGrad;
+  tape.nodes = [];
+  tape.owner = ACTIVATIONS;
+  tape.begin();
+  const elements = batch * tokens * stack.hiddenSize;
+  const needsGrad = current.needsGrad && !tape.noGrad;
+  const last = new Tensor(
+    outside(elements, current.dtype, ACTIVATIONS),
+    elements,
+    current.dtype,
+    needsGrad ? new Node(elements, current.dtype, () => {}) : null,
+  );
+  const finalFrame: Frame = new Map([['hidden_states', last]]);
+  runOps(ctx, stack.final, finalFrame);
+  const states = finalFrame.get('hidden_states')!;
+  const finalNodes = tape.nodes;
+  tape.nodes = [];
+  if (!keepsMasks) for (const mask of masks) tape.release(mask);
+  for (const tensor of named) if (tensor.buffer !== hidden.buffer) tape.drop(tensor);
+  timeline.play(phase, tape.end());
+  if (inputKept) timeline.add(ACTIVATIONS, -inputBytes);
+
+  return {
+    ctx,
+    states,
+    leaveAutocast: () => {
+      tape.begin();
+      if (tape.noGrad) for (const table of tables) tape.release(table);
+      timeline.settle(tape.end());
+      for (const { summary, times } of runs) timeline.settle(summary.autocastEnd, times);
+    },
+    backward: (before) => {
+      tape.begin();
+      before();
+      tape.owner = TEMPORARY;
+      tape.backward(finalNodes);
+      if (last.node?.grad) tape.reown(last.node.grad, TEMPORARY);
+      timeline.play('backward', tape.end());
+      timeline.add(COMMUNICATION, input.gatheredLayerBytes);
+      for (const { summary, times } of runs.toReversed()) timeline.play('backward', summary.backward, times);
+      timeline.add(COMMUNICATION, -input.gatheredLayerBytes);
+      tape.owner = TEMPORARY;
+      tape.begin();
+      if (keepsMasks) for (const mask of masks) tape.release(mask);
+      for (const table of tables) tape.release(table);
+      if (hidden.node) hidden.node.grad = outside(elements, hidden.dtype, TEMPORARY);
+      tape.backward(embeddingNodes);
+      timeline.play('backward', tape.end());
+    },
+  };
+}
+
+/** Boolean masks, additive ones in the states' dtype for eager attention, none for flash attention. */
+function makeMasks(
+  { tape, batch, attention, padded }: PassInput,
+  stack: Stack,
+  tokens: number,
+  width: number,
+): Buffer[] {
+  if (attention === 'flash' || (stack.paddingMasks && !padded)) return [];
+  const { maskHeads = 1, eagerMaskWidth = width } = stack;
+  const each = maskHeads > 1 ? width : attention === 'eager' ? eagerMaskWidth : 1;
+  const bytes = batch * maskHeads * tokens * tokens * each;
+  return Array.from({ length: stack.masks }, () => tape.bytes(bytes));
+}
