@@ -4,7 +4,7 @@ import type { BareFile, Dialect, FileClaim, FileValue } from './dialect.ts';
 import { parseJson } from './json-text.ts';
 import { isNativeFile, NATIVE_SIGN } from './native/claim-file.ts';
 import { type NativePolicy, readNativeConfig } from './native/read.ts';
-import { readLaunch } from './read-launch.ts';
+import { readLaunch, readLaunchPartly } from './read-launch.ts';
 import { REGISTRY } from './registry.ts';
 import { quoteCommand } from './split-command.ts';
 import { readYaml } from './yaml-read.ts';
@@ -21,14 +21,11 @@ export interface BareReading {
  * with the command that belongs to it. Errors: nobody knows the file, or it takes more than the file to start its trainer.
  */
 export function readBareFile(path: string, context: ReadContext): Result<BareReading> {
-  const source = context.source(path);
-  if (!source.ok) return source;
-  const values = topLevel(source.value);
-  if (!values.ok) return values;
-  const file: BareFile = { path, values: values.value };
-  const sure = isNativeFile(file);
-  const claim = sure === 'yes' ? undefined : claimOf(file);
-  if (!claim) return sure === 'no' ? fail(nobodyKnows(file)) : readNativeConfig(path, context);
+  const file = openBareFile(path, context);
+  if (!file.ok) return file;
+  const sure = isNativeFile(file.value);
+  const claim = sure === 'yes' ? undefined : claimOf(file.value);
+  if (!claim) return sure === 'no' ? fail(nobodyKnows(file.value)) : readNativeConfig(path, context);
   if (claim.kind === 'unclear') {
     return fail(
       error('incomplete-launch', `${path} is ${claim.what}, which does not say what starts it`, {
@@ -43,6 +40,21 @@ export function readBareFile(path: string, context: ReadContext): Result<BareRea
   const trainer = reading.value.stack.find((entry) => entry.kind === 'trainer')?.dialect ?? 'trainer';
   const told = note('bare-config', `${path} is a config of ${trainer}, started by: ${command}`, { location: path });
   return ok({ reading: { ...reading.value, diagnostics: [told, ...reading.value.diagnostics] }, policy: {} });
+}
+
+/** What the file and its command say where another file that they name is missing; undefined: nothing, or a native config. */
+export function readBareFilePartly(path: string, context: ReadContext): LaunchReading | undefined {
+  const file = openBareFile(path, context);
+  if (!file.ok || isNativeFile(file.value) === 'yes') return undefined;
+  const claim = claimOf(file.value);
+  return claim?.kind === 'command' ? readLaunchPartly(claim.argv, context).reading : undefined;
+}
+
+function openBareFile(path: string, context: ReadContext): Result<BareFile> {
+  const source = context.source(path);
+  if (!source.ok) return source;
+  const values = topLevel(source.value);
+  return values.ok ? ok({ path, values: values.value }) : values;
 }
 
 function claimOf(file: BareFile): FileClaim | undefined {

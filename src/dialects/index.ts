@@ -1,4 +1,4 @@
-export { type BareReading, readBareFile } from './bare-file.ts';
+export { type BareReading, readBareFile, readBareFilePartly } from './bare-file.ts';
 export * from './contract.ts';
 export { parseGivenSettings, readPolicyFile } from './native/given.ts';
 export { type NativeConfig, type NativePolicy, parseNativePlan, readNativeConfig } from './native/read.ts';

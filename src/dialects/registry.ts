@@ -4,6 +4,7 @@ import { alignmentHandbook } from './alignment-handbook/index.ts';
 import { deepspeedConfig } from './deepspeed-config/index.ts';
 import type { Dialect } from './dialect.ts';
 import { hfTrainer } from './hf-trainer/index.ts';
+import { llamaFactory } from './llama-factory/index.ts';
 import { python } from './python/index.ts';
 import { torchrun } from './torchrun/index.ts';
 import { trl } from './trl/index.ts';
@@ -21,6 +22,7 @@ export const REGISTRY: readonly Dialect[] = [
   torchrun,
   python,
   // trainers
+  llamaFactory,
   alignmentHandbook,
   trl,
   hfTrainer,

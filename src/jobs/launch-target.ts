@@ -6,6 +6,7 @@ import {
   type NativeConfig,
   type ReadContext,
   readBareFile,
+  readBareFilePartly,
   readLaunch,
   readLaunchPartly,
 } from '../dialects/index.ts';
@@ -74,19 +75,21 @@ export function readTarget(ports: Ports, target: LaunchTarget, visibleGpus: numb
     const reading = readLaunch(target.argv, context);
     return reading.ok ? ok({ reading: reading.value, policy: {}, sources }) : reading;
   }
-  const shown = isAbsolute(target.path) ? shorterPath(ports.cwd, target.path) : target.path;
-  const read = readBareFile(shown, context);
+  const read = readBareFile(shownPath(ports, target.path), context);
   return read.ok ? ok({ ...read.value, sources }) : read;
 }
 
-/** What the command line alone says of a launch whose files cannot be read; undefined: nothing, or a config. */
-export const readWithoutFiles = (ports: Ports, target: LaunchTarget): LaunchReading | undefined =>
-  target.kind === 'command'
-    ? readLaunchPartly(target.argv, createReadContext(ports, undefined, {})).reading
-    : undefined;
+/** What can be said of a launch of whose files some cannot be read; undefined: nothing. */
+export function readWithoutFiles(ports: Ports, target: LaunchTarget): LaunchReading | undefined {
+  const context = createReadContext(ports, undefined, {});
+  return target.kind === 'command'
+    ? readLaunchPartly(target.argv, context).reading
+    : readBareFilePartly(shownPath(ports, target.path), context);
+}
 
 /** A path below the working directory is shown relative to it. */
-function shorterPath(cwd: string, path: string): string {
+function shownPath({ cwd }: Ports, path: string): string {
+  if (!isAbsolute(path)) return path;
   const below = relative(cwd, path);
   return below === '' || below.startsWith('..') ? path : below;
 }
