@@ -176,7 +176,13 @@ const estimatorFor =
     return estimateMemory(
       values,
       facts,
-      gpu ? { name: gpu.gpu.name, ...(capability ? { computeCapability: capability } : {}) } : undefined,
+      gpu
+        ? {
+            name: gpu.gpu.name,
+            capacityBytes: gpu.budget.capacityBytes,
+            ...(capability ? { computeCapability: capability } : {}),
+          }
+        : undefined,
     );
   };
 

@@ -4,6 +4,8 @@ import { MiB } from '../core/index.ts';
 export interface DeviceFacts {
   readonly computeCapability?: { readonly major: number; readonly minor: number };
   readonly name?: string;
+  /** All of the card's memory, bytes. */
+  readonly capacityBytes?: number;
 }
 
 export interface ContextBytes {

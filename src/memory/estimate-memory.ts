@@ -1,12 +1,12 @@
 import { fail, ok, type Result } from '../core/index.ts';
 import { classifierOps, countScoringParameters, type ModelFacts } from '../model/index.ts';
-import type { Objective, PlanValues } from '../spec/index.ts';
+import type { PlanValues } from '../spec/index.ts';
 import { checkPlan, checkTargets } from './check-plan.ts';
 import type { DeviceFacts } from './device.ts';
 import { devicePeak } from './device-peak.ts';
 import type { MemoryEstimate } from './estimate.ts';
 import { hostRam } from './host-ram.ts';
-import { objectiveShape } from './objective.ts';
+import { engineBytes, objectiveShape } from './objective.ts';
 import { planParameters } from './parameters.ts';
 import { offloadedBytes, residentsOf } from './residents.ts';
 import { type Sharding, shardingOf } from './sharding.ts';
@@ -21,7 +21,9 @@ export function estimateMemory(asked: PlanValues, facts: ModelFacts, device: Dev
   const objective = objectiveShape(values);
   const problems = checkPlan(values, facts);
   if ('code' in objective) problems.push(objective);
-  if (problems.length > 0 || 'code' in objective) return fail(...problems);
+  const engine = engineBytes(values, device);
+  if (typeof engine !== 'number') problems.push(engine);
+  if (problems.length > 0 || 'code' in objective || typeof engine !== 'number') return fail(...problems);
 
   const sharding = shardingOf(values);
   const computed = sharding.computeDtype === values.dtype ? values : { ...values, dtype: sharding.computeDtype };
@@ -33,13 +35,14 @@ export function estimateMemory(asked: PlanValues, facts: ModelFacts, device: Dev
   const unmatched = checkTargets(values, plan, facts);
   if (unmatched.length > 0) return fail(...unmatched);
 
-  const residents = residentsOf(values, plan, sharding, objective.reference && values.method === 'full');
+  const residents = residentsOf(values, plan, sharding, objective.referenceWeights && values.method === 'full');
   const input: StepInput = {
     description,
     values: activationOffload(computed),
     plan,
     residents,
     objective,
+    engineBytes: engine,
     cuda: device.computeCapability !== undefined,
     holdsInputs: sharding.holdsInputs,
     scoring,
@@ -73,9 +76,6 @@ function withKernel(values: PlanValues, { description: { kernels } }: ModelFacts
   return { ...values, attnImplementation: 'eager' };
 }
 
-/** Objectives whose loss is walked op by op. */
-const PLAIN: readonly Objective[] = ['sft', 'clm', 'classification', 'reward', 'seq2seq'];
-
 /** `offload: activations` is checkpointing whose boundaries live on the host. */
 function activationOffload(values: PlanValues): PlanValues {
   if (!values.distributed.offload.includes('activations') || !values.gradientCheckpointing.enabled) return values;
@@ -91,9 +91,10 @@ function assumptionsOf(values: PlanValues, facts: ModelFacts, sharding: Sharding
   if (values.objective === 'classification') {
     list.push(`rows get one of ${facts.labels} labels, as the model config says`);
   }
-  if (!PLAIN.includes(values.objective)) {
-    list.push(`the ${values.objective} loss is estimated to a first accuracy`);
+  if (values.generation && values.generation.engine === 'transformers') {
+    list.push('completions of a whole step are generated at once, each of max_completion_length tokens');
   }
+  if (values.eval) list.push('evaluation keeps no logits: there is no compute_metrics');
   if (values.quantization?.bits === 8) list.push('8-bit layers are taken like 4-bit ones, without outliers');
   if (sharding.engine !== 'none') list.push('communication buffers have the default sizes of their engine');
   return list;

@@ -7,6 +7,7 @@ export const TERM_NAMES = [
   'logits',
   'temporaryBuffers',
   'communicationBuffers',
+  'inferenceEngine',
   'fragmentation',
   'cudaContext',
 ] as const;

@@ -18,6 +18,7 @@ const COLOURS: Readonly<Record<TermName, Parameters<typeof paint>[1]>> = {
   logits: 'cyan',
   temporaryBuffers: 'white',
   communicationBuffers: 'white',
+  inferenceEngine: 'magenta',
   fragmentation: 'gray',
   cudaContext: 'gray',
 };

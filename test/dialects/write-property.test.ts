@@ -96,6 +96,8 @@ const FOLLOWS: Partial<Record<SettingName, readonly SettingName[]>> = {
   lora: ['method', 'quantization'],
   dtype: ['quantization'],
   packing: ['paddingFree', 'attentionMask'],
+  // A generating trainer's rows are its completions.
+  maxLength: ['generation'],
 };
 
 /** Not compared: the dtype of adapters, which TRL takes from the base, and how a checkpointing works that is off. */

@@ -214,6 +214,7 @@ describe('what is refused, with a code', () => {
     ['unsupported-method', { method: 'prompt_tuning' }],
     ['unsupported-attention', { attnImplementation: 'flex_attention' }],
     ['unsupported-objective', { objective: 'grpo' }],
+    ['unsupported-objective', { objective: 'seq2seq' }],
     ['unsupported-optimizer', { optim: 'adamw_torch_xla' }],
     ['unsupported-optimizer', { optim: 'adamw_turbo' }],
     ['missing-lora', { method: 'lora' }],

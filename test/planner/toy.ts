@@ -73,6 +73,7 @@ export function toyEstimate(values: PlanValues): Result<MemoryEstimate> {
     logits,
     temporaryBuffers: 0,
     communicationBuffers: 0,
+    inferenceEngine: 0,
     fragmentation,
     cudaContext,
   };

@@ -16,6 +16,7 @@ export function estimateOf(terms: Partial<Record<keyof MemoryEstimate['vram']['t
     'logits',
     'temporaryBuffers',
     'communicationBuffers',
+    'inferenceEngine',
     'fragmentation',
     'cudaContext',
   ] as const;

@@ -7,7 +7,7 @@ import type {
   TrainingSpec,
   TrainingValues,
 } from '../../spec/index.ts';
-import { orNull, toBoolean, toInteger, toMap, toNumber, toOneOf, toText } from '../hf-argparser/convert.ts';
+import { orNull, toBoolean, toInteger, toMap, toNumber, toOneOf, toText, toWords } from '../hf-argparser/convert.ts';
 import type { SettingReader } from '../hf-argparser/settings.ts';
 import { OPTIMIZERS } from './fields.ts';
 
@@ -52,6 +52,7 @@ export function readTrainingArguments(
     gradientAccumulationSteps: field('gradient_accumulation_steps', toInteger(1), 1),
     mixedPrecision: readMixedPrecision(reader, defaults, launched),
     optim: readOptimizer(reader, defaults.origin),
+    ...readRare(reader),
     maxGradNorm: field('max_grad_norm', toNumber, 1),
     gradientCheckpointing: readCheckpointing(reader, defaults),
     lossImpl: readLiger(reader, defaults),
@@ -91,8 +92,27 @@ function readMixedPrecision(
   return { value: 'no', origin: bf16?.origin ?? fp16?.origin ?? defaults.origin };
 }
 
+/** Fields that few runs give; absent ones are off. */
+function readRare(reader: SettingReader): TrainingSpec {
+  const optimArgs = reader.given(['optim_args'], orNull(toText));
+  const modules = reader.given(['optim_target_modules'], orNull(toWords));
+  const smoothing = reader.given(['label_smoothing_factor'], toNumber);
+  const noise = reader.given(['neftune_noise_alpha'], orNull(toNumber));
+  const compile = reader.given(['torch_compile'], toBoolean);
+  return {
+    ...(optimArgs ? { optimArgs: optimArgs as Setting<string> } : {}),
+    ...(modules?.value ? { optimTargetModules: { ...modules, value: projected(modules.value) } } : {}),
+    ...(smoothing ? { labelSmoothingFactor: smoothing } : {}),
+    ...(noise?.value ? { neftuneNoiseAlpha: noise as Setting<number> } : {}),
+    ...(compile ? { torchCompile: compile } : {}),
+  };
+}
+
+/** transformers: one word `all-linear` (or with an underscore), else names and patterns. */
+const projected = (words: readonly string[]): TrainingValues['optimTargetModules'] =>
+  words.length === 1 && words[0]!.replaceAll('_', '-') === 'all-linear' ? 'all-linear' : words;
+
 function readOptimizer(reader: SettingReader, origin: Origin): Setting<string> {
-  reader.note('optim_args', 'optim_target_modules');
   const legacy = reader.given(['adafactor'], toBoolean);
   const otherwise: Setting<string> = legacy?.value
     ? { value: 'adafactor', origin: legacy.origin }

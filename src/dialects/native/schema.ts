@@ -60,6 +60,21 @@ function buildSchema() {
     adapter_dtype: dtype.default('fp32'),
   });
 
+  const promptTuning = z.strictObject({
+    num_virtual_tokens: count.default(20),
+    projection_hidden_size: count.optional(),
+  });
+
+  const generation = z.strictObject({
+    num_generations: count.default(8),
+    max_prompt_length: count.optional(),
+    max_completion_length: count.default(512),
+    engine: z.enum(['transformers', 'vllm_colocate', 'vllm_server']).default('transformers'),
+    vllm_gpu_memory_utilization: z.number().min(0).max(1).default(0.3),
+    vllm_enable_sleep_mode: z.boolean().default(false),
+    beta: z.number().min(0).default(0),
+  });
+
   const distributed = z.strictObject({
     nodes: count.default(1),
     processes_per_node: count.default(1),
@@ -106,10 +121,18 @@ function buildSchema() {
       .optional(),
     gradient_checkpointing: checkpointing.optional(),
     optim: z.enum(OPTIMIZERS as [string, ...string[]]).optional(),
+    optim_args: text.optional(),
+    optim_target_modules: z.union([text, words], { error: 'expected all-linear or a list of module names' }).optional(),
+    label_smoothing_factor: z.number().min(0).max(1).optional(),
+    neftune_noise_alpha: z.number().min(0).optional(),
+    torch_compile: z.boolean().optional(),
     max_grad_norm: z.number().min(0).optional(),
     quantization: quantization.optional(),
     lora: lora.optional(),
     ia3: ia3.optional(),
+    prompt_tuning: promptTuning.optional(),
+    generation: generation.optional(),
+    precompute_ref_log_probs: z.boolean().optional(),
     distributed: distributed.optional(),
     dataloader_num_workers: whole(0).optional(),
     dataloader_pin_memory: z.boolean().optional(),

@@ -62,6 +62,14 @@ export function nativeSpec(
     quantization: quantizationSetting(values, say, method),
     lora: usesLora ? say('lora', loraOf(values), loraOf({ lora: LORA })!) : undefined,
     ia3: method.value === 'ia3' || values.ia3 ? say('ia3', ia3Of(values), ia3Of({ ia3: IA3 })!) : undefined,
+    promptTuning: promptTuningSetting(values, say, method),
+    generation: generationSetting(values, say),
+    precomputeRefLogProbs: only('precompute_ref_log_probs', values.precompute_ref_log_probs),
+    optimArgs: only('optim_args', values.optim_args),
+    optimTargetModules: only('optim_target_modules', projectedModules(values)),
+    labelSmoothingFactor: only('label_smoothing_factor', values.label_smoothing_factor),
+    neftuneNoiseAlpha: only('neftune_noise_alpha', values.neftune_noise_alpha),
+    torchCompile: only('torch_compile', values.torch_compile),
     distributed: only('distributed', distributedOf(values)) ?? launched ?? { value: ONE_PROCESS, origin: DEFAULT },
     dataloaderNumWorkers: say('dataloader_num_workers', values.dataloader_num_workers, 0),
     dataloaderPinMemory: say('dataloader_pin_memory', values.dataloader_pin_memory, true),
@@ -83,6 +91,61 @@ function quantizationSetting(
   const given = quantizationOf(values);
   if (given !== undefined || method.value !== 'qlora') return say('quantization', given, null);
   return { value: QUANTIZED, origin: method.origin };
+}
+
+function promptTuningSetting(
+  { prompt_tuning: given }: NativeValues,
+  say: Say,
+  { value: method }: Setting<TrainingValues['method']>,
+): Setting<TrainingValues['promptTuning']> | undefined {
+  if (!given && method !== 'prompt_tuning' && method !== 'prefix_tuning') return undefined;
+  const value = given && {
+    numVirtualTokens: given.num_virtual_tokens,
+    projectionHiddenSize: given.projection_hidden_size,
+  };
+  return say('prompt_tuning', value, { numVirtualTokens: 20, projectionHiddenSize: undefined });
+}
+
+function generationSetting(
+  { generation: given, objective, max_length: maxLength }: NativeValues,
+  say: Say,
+): Setting<TrainingValues['generation']> | undefined {
+  if (!given && objective !== 'grpo' && objective !== 'rloo') return undefined;
+  const value = given && {
+    numGenerations: given.num_generations,
+    maxPromptLength: given.max_prompt_length ?? Math.max(1, (maxLength ?? 1024) - given.max_completion_length),
+    maxCompletionLength: given.max_completion_length,
+    engine: given.engine,
+    vllmGpuMemoryUtilization: given.vllm_gpu_memory_utilization,
+    vllmEnableSleepMode: given.vllm_enable_sleep_mode,
+    beta: given.beta,
+  };
+  return say('generation', value, { ...GENERATION, ...splitRow(maxLength) });
+}
+
+/** trl 1.13 GRPOConfig. */
+const GENERATION: TrainingValues['generation'] = {
+  numGenerations: 8,
+  maxPromptLength: 512,
+  maxCompletionLength: 512,
+  engine: 'transformers',
+  vllmGpuMemoryUtilization: 0.3,
+  vllmEnableSleepMode: false,
+  beta: 0,
+};
+
+/** A row is a prompt and a completion: without more said, half of it each. */
+function splitRow(maxLength: number | undefined): Partial<TrainingValues['generation']> {
+  if (maxLength === undefined) return {};
+  const maxPromptLength = Math.floor(maxLength / 2);
+  return { maxPromptLength, maxCompletionLength: maxLength - maxPromptLength };
+}
+
+function projectedModules({
+  optim_target_modules: given,
+}: NativeValues): TrainingValues['optimTargetModules'] | undefined {
+  if (given === undefined || typeof given !== 'string') return given;
+  return given.replaceAll('_', '-') === 'all-linear' ? 'all-linear' : [given];
 }
 
 const ONE_PROCESS: TrainingValues['distributed'] = { nodes: 1, processesPerNode: 1, strategy: 'ddp', offload: [] };

@@ -1,7 +1,14 @@
 import type { Diagnostic } from '../../core/index.ts';
 import { warning } from '../../core/index.ts';
-import { formatOrigin, type LossImpl, type Objective, type Setting, type TrainingSpec } from '../../spec/index.ts';
-import { orNull, toBoolean, toInteger, toText } from '../hf-argparser/convert.ts';
+import {
+  formatOrigin,
+  type LossImpl,
+  type Objective,
+  type Setting,
+  type TrainingSpec,
+  type TrainingValues,
+} from '../../spec/index.ts';
+import { orNull, toBoolean, toInteger, toNumber, toOneOf, toText } from '../hf-argparser/convert.ts';
 import type { SettingReader } from '../hf-argparser/settings.ts';
 import type { Command } from './fields.ts';
 import type { TrlVersion } from './versions.ts';
@@ -62,6 +69,51 @@ function readCompletion(reader: SettingReader, { origin }: TrlVersion): ReturnTy
         location: formatOrigin(completion.origin),
       }),
     ],
+  };
+}
+
+/** What the preference trainers leave out of a step, and how the generating ones make their rows. Source: trl 1.13 configs. */
+export function readRows(
+  reader: SettingReader,
+  command: Command,
+  { origin }: TrlVersion,
+  length: Setting<number>,
+): TrainingSpec {
+  if (command === 'dpo' || command === 'kto') {
+    const precomputed = reader.given(['precompute_ref_log_probs'], toBoolean);
+    return precomputed ? { precomputeRefLogProbs: precomputed } : {};
+  }
+  if (command !== 'grpo' && command !== 'rloo') return {};
+  reader.note(
+    'vllm_mode',
+    'vllm_max_model_length',
+    'vllm_tensor_parallel_size',
+    'max_prompt_length',
+    'max_completion_length',
+  );
+  const own = <T>(key: string, convert: Parameters<typeof reader.setting<T>>[1], value: T): T | null =>
+    reader.setting<T>([key], convert, { value, origin }).value;
+  const completion = own('max_completion_length', toInteger(1), 512);
+  const engine = own('use_vllm', toBoolean, false)
+    ? own('vllm_mode', toOneOf('colocate', 'server'), 'colocate') === 'server'
+      ? 'vllm_server'
+      : 'vllm_colocate'
+    : 'transformers';
+  const value = {
+    numGenerations: own('num_generations', toInteger(2), command === 'rloo' ? 2 : 8),
+    maxPromptLength: completion === null ? null : Math.max(1, (length.value ?? completion) - completion),
+    maxCompletionLength: completion,
+    engine,
+    vllmGpuMemoryUtilization: own('vllm_gpu_memory_utilization', toNumber, 0.3),
+    vllmEnableSleepMode: own('vllm_enable_sleep_mode', toBoolean, false),
+    beta: own('beta', toNumber, command === 'rloo' ? 0.05 : 0),
+  };
+  const known = Object.values(value).every((part) => part !== null);
+  return {
+    generation: {
+      value: known ? (value as TrainingValues['generation']) : null,
+      origin: reader.values.find('max_completion_length')?.origin ?? origin,
+    },
   };
 }
 

@@ -14,7 +14,7 @@ import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { configFile, type TrlStart } from './detect.ts';
 import { FORMER, trlGrammar } from './fields.ts';
 import { readTrlLaunch } from './launch.ts';
-import { OBJECTIVES, OFFLOADS, readLength, readLoss, readPacking } from './objective.ts';
+import { OBJECTIVES, OFFLOADS, readLength, readLoss, readPacking, readRows } from './objective.ts';
 import { readPeft } from './peft.ts';
 import type { TrlVersion } from './versions.ts';
 
@@ -72,6 +72,7 @@ export function readTrl(
     start.form === 'script' ? start.script : undefined,
   );
   const length = readLength(reader, start.command, version);
+  const rows = readRows(reader, start.command, version, length.setting);
   const settings = readSettings(reader, start, version, launched);
   const several = manyGpus(start, position, reader, sharding.sharding !== undefined || launch !== undefined);
   const diagnostics: Diagnostic[] = [
@@ -94,6 +95,7 @@ export function readTrl(
       ...settings,
       ...ownOrEngine(settings.gradientCheckpointing!, sharding.gradientCheckpointing),
       maxLength: length.setting,
+      ...rows,
       ...peft.spec,
     },
     ...(config

@@ -25,6 +25,8 @@ export interface Context {
   readonly hookedEmbedding: boolean;
   /** cos, sin and masks of the whole forward pass. */
   readonly constants: Constants;
+  /** The model as it was before training, for comparison: no adapters, no weight that autocast would keep a copy of. */
+  readonly frozen: boolean;
   /** Autocast's cache of weight copies, one pass. */
   readonly castCache: Map<Parameter, Tensor>;
 }
@@ -68,7 +70,7 @@ export function done(ctx: Context, frame: Frame, name: string): void {
 export function weightFor(ctx: Context, parameter: Parameter): Tensor {
   const { tape, amp } = ctx;
   if (amp === undefined || parameter.dtype === amp) return tape.hold(parameter.tensor);
-  if (!parameter.trainable || parameter.dtype !== 0) return cast(tape, parameter.tensor, amp);
+  if (!parameter.trainable || ctx.frozen || parameter.dtype !== 0) return cast(tape, parameter.tensor, amp);
   const cached = ctx.castCache.get(parameter);
   if (cached) return tape.hold(cached);
   const copy = cast(tape, parameter.tensor, amp);

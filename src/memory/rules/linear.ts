@@ -13,7 +13,7 @@ type Shape = Pick<LinearOp, 'inFeatures' | 'outFeatures' | 'form'>;
 /** A linear layer with whatever stands in its place: quantised base, adapter, or the plain layer. */
 export function linear(ctx: Context, state: LinearState, x: Tensor, shape: Shape): Tensor {
   const { adapter } = state;
-  if (!adapter) return base(ctx, state, x, shape);
+  if (!adapter || ctx.frozen) return base(ctx, state, x, shape);
   if (adapter.kind === 'ia3') {
     if (adapter.feedforward) {
       const scaled = ia3Input(ctx, adapter.scaling, x);

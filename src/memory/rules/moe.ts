@@ -123,7 +123,7 @@ interface FoldedWeight {
  */
 function foldFactors(ctx: Context, { weight, lora }: StackedWeight): FoldedWeight {
   const { tape } = ctx;
-  if (!lora) return { get: () => tape.hold(weight.tensor), end: () => {} };
+  if (!lora || ctx.frozen) return { get: () => tape.hold(weight.tensor), end: () => {} };
   const lhs = cast(tape, lora.b.tensor, weight.dtype);
   const rhs = cast(tape, lora.a.tensor, weight.dtype);
   tape.release(tape.alloc(weight.elements, weight.dtype));

@@ -204,7 +204,8 @@ export class Tape {
     } else if (node.grad === null) {
       node.grad = grad;
     } else {
-      node.grad = this.sum(node, node.grad, grad);
+      // The engine adds once the function that made it has returned and let go of its own values.
+      this.complete.push(node, grad);
     }
   }
 
@@ -213,7 +214,9 @@ export class Tape {
     this.complete = [];
     for (let i = 0; i < waiting.length; i += 2) {
       const node = waiting[i] as Node;
-      this.accumulate(node, node.leaf!, waiting[i + 1] as Buffer);
+      const grad = waiting[i + 1] as Buffer;
+      if (node.leaf) this.accumulate(node, node.leaf, grad);
+      else node.grad = node.grad ? this.sum(node, node.grad, grad) : grad;
     }
   }
 

@@ -29,6 +29,8 @@ export interface PassInput {
   readonly hookedEmbedding: boolean;
   readonly fused: readonly FusedKernel[];
   readonly loss: LossOptions;
+  /** Runs the model that the loss compares with, while everything of this pass is there. */
+  readonly reference?: () => ForwardResult;
   /** Gathered parameters while layers run, bytes. */
   readonly gatheredLayerBytes: number;
   /** Inputs of layers and their gradients last until the backward pass ends; see `holdsInputs` of Sharding. */
@@ -37,6 +39,8 @@ export interface PassInput {
 
 /** What the backward pass needs of a forward pass. */
 export interface ForwardResult {
+  /** Lets go of a reference model's logits, which stay named until the loss is done. */
+  readonly end: () => void;
   readonly backward: () => void;
 }
 
@@ -52,6 +56,7 @@ export function forwardPass(input: PassInput, phase: Phase): ForwardResult {
     fused: input.fused,
     padded: input.padded,
     hookedEmbedding: input.hookedEmbedding,
+    frozen: input.loss.kind === 'reference',
     castCache: new Map(),
   };
   const shared = new Map<string, Shared>();
@@ -65,8 +70,20 @@ export function forwardPass(input: PassInput, phase: Phase): ForwardResult {
 
   tape.owner = LOGITS;
   tape.begin();
-  const root = headAndLoss(main.ctx, description, plan, main.states, input.loss);
+  const { root, finish } = headAndLoss(main.ctx, description, plan, main.states, input.loss);
   timeline.play(phase, tape.end());
+  const end = (): void => {
+    if (!finish) return;
+    tape.owner = LOGITS;
+    tape.begin();
+    finish();
+    timeline.play(phase, tape.end());
+  };
+  if (input.loss.kind !== 'reference') {
+    const reference = input.reference?.();
+    end();
+    reference?.end();
+  }
   const lossNodes = tape.nodes;
   tape.begin();
   endAutocast(main.ctx);
@@ -76,6 +93,7 @@ export function forwardPass(input: PassInput, phase: Phase): ForwardResult {
   encoder?.leaveAutocast();
 
   return {
+    end,
     backward: () => {
       main.backward(() => {
         tape.owner = LOGITS;

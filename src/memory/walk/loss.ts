@@ -7,6 +7,8 @@ import { runOps, softcap } from '../rules/run-ops.ts';
 import { share } from '../tape/gradients.ts';
 import { add, cast, copy, keepOutput, matmul, offset, scale, slice } from '../tape/primitives.ts';
 import { F32, type Node, type Tape, Tensor } from '../tape/tape.ts';
+import { completionLoss, oddsRatioLoss, preferenceLoss } from './preference-loss.ts';
+import { smoothedLoss } from './smoothed-loss.ts';
 
 /** Rows the chunked loss projects at a time (TRL `_CHUNKED_LM_HEAD_CHUNK_SIZE`). */
 export const CHUNK_ROWS = 256;
@@ -14,11 +16,14 @@ export const CHUNK_ROWS = 256;
 /** The loss's root: its backward starts everything. */
 export type LossRoot = Node;
 
-/** Head and loss on the last hidden states; takes over `hidden`. Returns the node that the backward pass starts from. */
 /** What the loss is computed on. */
 export interface LossOptions {
-  /** next token; log-probabilities of whole rows (DPO, KTO, ORPO); one score a row (reward, classification). */
-  readonly kind: 'tokens' | 'preference' | 'pooled';
+  /**
+   * `tokens`: the next token; `smoothed`: the same with label smoothing; `pairs` (DPO), `singles` (KTO): log-probabilities of
+   * rows, and `reference`: of the model they are compared with; `odds`: ORPO; `completion`: GRPO and RLOO; `pooled`: one
+   * score a row.
+   */
+  readonly kind: 'tokens' | 'smoothed' | 'pairs' | 'singles' | 'reference' | 'odds' | 'completion' | 'pooled';
   readonly impl: LossImpl;
   /** transformers before 4.49 shifts the logits, which copies them, and not the labels. */
   readonly shiftsLogits: boolean;
@@ -26,17 +31,50 @@ export interface LossOptions {
   readonly rebindsLogits: boolean;
   /** The scoring head of a pooled loss. */
   readonly scoring: readonly Op[] | undefined;
+  /** Tokens of a row that were generated. */
+  readonly completionTokens: number;
 }
 
+export interface LossResult {
+  /** The node that the backward pass starts from; null without gradients. */
+  readonly root: LossRoot | null;
+  /** What is left of the loss once a reference model has run. */
+  readonly finish?: () => void;
+}
+
+/** Head and loss on the last hidden states; takes over `hidden`. */
 export function headAndLoss(
   ctx: Context,
   description: ModelDescription,
   plan: ParameterPlan,
   hidden: Tensor,
   options: LossOptions,
+): LossResult {
+  switch (options.kind) {
+    case 'pooled':
+      return { root: pooledLoss(ctx, hidden, options.scoring ?? []) };
+    case 'pairs':
+    case 'singles':
+    case 'reference':
+      return preferenceLoss(ctx, description, plan, hidden, options.kind);
+    case 'odds':
+      return oddsRatioLoss(ctx, description, plan, hidden);
+    case 'completion':
+      return completionLoss(ctx, description, plan, hidden, options.completionTokens);
+    case 'smoothed':
+      return smoothedLoss(ctx, description, plan, hidden);
+    case 'tokens':
+      return { root: tokenLoss(ctx, description, plan, hidden, options) };
+  }
+}
+
+function tokenLoss(
+  ctx: Context,
+  description: ModelDescription,
+  plan: ParameterPlan,
+  hidden: Tensor,
+  options: LossOptions,
 ): LossRoot | null {
-  if (options.kind === 'pooled') return pooledLoss(ctx, hidden, options.scoring ?? []);
-  if (options.kind === 'preference') return preferenceLoss(ctx, description, plan, hidden);
   switch (options.impl) {
     case 'full':
     case 'fused_logits':
@@ -121,25 +159,6 @@ function pooledLoss(ctx: Context, hidden: Tensor, scoring: readonly Op[]): LossR
   const target = scores.node;
   const root = target ? tape.node(1, F32, () => tape.give(target, tape.alloc(scores.elements, scores.dtype))) : null;
   for (const value of frame.values()) tape.drop(value);
-  return root;
-}
-
-/** Log-probabilities of every row (TRL selective_log_softmax): the logits of all rows and a log-softmax of each are kept. */
-function preferenceLoss(
-  ctx: Context,
-  description: ModelDescription,
-  plan: ParameterPlan,
-  hidden: Tensor,
-): LossRoot | null {
-  const { tape } = ctx;
-  const logits = logitsOf(ctx, description, plan, hidden);
-  const kept = keepOutput(tape, logits);
-  const target = kept.node;
-  const root = target ? tape.node(1, F32, () => tape.give(target, tape.alloc(kept.elements, kept.dtype))) : null;
-  tape.save(root, kept.buffer);
-  tape.drop(kept);
-  tape.drop(logits);
-  tape.drop(hidden);
   return root;
 }
 

@@ -1,13 +1,15 @@
 import type { ModelDescription, Op } from '../../model/index.ts';
 import type { PlanValues } from '../../spec/index.ts';
+import type { Phase } from '../estimate.ts';
 import type { ObjectiveShape } from '../objective.ts';
 import { findOptimizer } from '../optimizers/index.ts';
 import type { OptimizerCost } from '../optimizers/optimizer.ts';
 import { dtypeCode, type ParameterPlan } from '../parameters.ts';
 import type { AttentionKernel } from '../rules/context.ts';
-import { owner, roundUp, Tape } from '../tape/tape.ts';
+import { owner, roundUp, Tape, widthOf } from '../tape/tape.ts';
 import { versionFacts } from '../versions.ts';
 import { forwardPass, type PassInput } from './forward.ts';
+import { cacheBytes, decodingTransient } from './generation.ts';
 import { Timeline } from './timeline.ts';
 
 const WEIGHTS = owner('weights');
@@ -15,6 +17,8 @@ const GRADIENTS = owner('gradients');
 const STATES = owner('optimizerStates');
 const TEMPORARY = owner('temporaryBuffers');
 const COMMUNICATION = owner('communicationBuffers');
+const ACTIVATIONS = owner('activations');
+const ENGINE = owner('inferenceEngine');
 
 /** What one device holds outside the passes, bytes. */
 export interface Residents {
@@ -38,6 +42,8 @@ export interface StepInput {
   readonly plan: ParameterPlan;
   readonly residents: Residents;
   readonly objective: ObjectiveShape;
+  /** What an inference engine in the same process takes, bytes. */
+  readonly engineBytes: number;
   /** The card is known to be a CUDA one; else the larger of two ways is assumed. */
   readonly cuda: boolean;
   /** See `holdsInputs` of Sharding. */
@@ -61,25 +67,31 @@ export function walkStep(input: StepInput): StepResult {
   timeline.add(WEIGHTS, residents.weightBytes + roundUp(description.bufferBytes) + residents.referenceBytes);
   timeline.add(STATES, residents.optimizer.statesBytes);
   const residentBytes = timeline.total();
+  generating(input, timeline);
   timeline.add(COMMUNICATION, residents.communicationBytes);
   loading(input, timeline);
 
   if (values.eval) {
     const batch = values.perDeviceEvalBatchSize * objective.rowsPerRow;
-    forwardPass(passInput(input, timeline, inferenceTape(), batch), 'eval');
+    forwardPass(
+      { ...passInput(input, timeline, inferenceTape(), batch), ...comparison(input, timeline, 'eval', batch) },
+      'eval',
+    );
   }
 
   // The last micro batch of an accumulated step: the gradients of the earlier ones are there throughout.
   const accumulated = values.gradientAccumulationSteps > 1;
   if (accumulated) timeline.add(GRADIENTS, residents.gradientBytes);
   const batch = values.perDeviceTrainBatchSize * objective.rowsPerRow;
-  if (objective.reference) forwardPass(passInput(input, timeline, inferenceTape(), batch), 'forward');
   const before = timeline.total();
   const tape = new Tape();
   tape.byteMasks = input.cuda;
   tape.gradientsExist = accumulated;
   tape.update = updateInBackward(input);
-  const pass = forwardPass(passInput(input, timeline, tape, batch), 'forward');
+  const pass = forwardPass(
+    { ...passInput(input, timeline, tape, batch), ...comparison(input, timeline, 'forward', batch) },
+    'forward',
+  );
   const savedBytes = timeline.total() - before;
   timeline.keep(GRADIENTS, residents.gradientShare);
   pass.backward();
@@ -135,6 +147,42 @@ function loading({ plan, values, residents }: StepInput, timeline: Timeline): vo
   timeline.now.set(before);
 }
 
+/**
+ * Completions for all micro batches of a step at once: keys and values of all rows, or an engine of its own, which stays
+ * unless it can sleep.
+ */
+function generating(input: StepInput, timeline: Timeline): void {
+  const { values, description, engineBytes } = input;
+  const { generation } = values;
+  if (!generation || input.objective.loss !== 'completion') return;
+  timeline.add(ENGINE, engineBytes);
+  if (generation.engine === 'transformers') {
+    const rows = values.perDeviceTrainBatchSize * values.gradientAccumulationSteps;
+    const width = values.mixedPrecision === 'no' ? widthOf(dtypeCode(values.dtype)) : 2;
+    const tokens = generation.maxPromptLength + generation.maxCompletionLength;
+    const pass = passInput(input, timeline, inferenceTape(), rows);
+    const prompt = cacheBytes(description, rows, generation.maxPromptLength, width);
+    const cache = cacheBytes(description, rows, tokens, width);
+    timeline.add(ACTIVATIONS, prompt);
+    const shape = { batch: rows, tokens: Math.max(1, generation.maxPromptLength) };
+    forwardPass({ ...pass, ...shape, loss: { ...pass.loss, completionTokens: 0 } }, 'forward');
+    timeline.add(ACTIVATIONS, cache - prompt);
+    const last = decodingTransient(description, rows, tokens, width, timeline.now.length);
+    timeline.note('forward', last.bytes, last.owners);
+    timeline.add(ACTIVATIONS, -cache);
+  } else {
+    timeline.note('forward', 0, new Float64Array(timeline.now.length));
+  }
+  if (generation.vllmEnableSleepMode) timeline.add(ENGINE, -engineBytes);
+}
+
+/** The reference model's pass, without gradients, where the objective has one. */
+function comparison(input: StepInput, timeline: Timeline, phase: Phase, batch: number): Pick<PassInput, 'reference'> {
+  if (!input.objective.reference) return {};
+  const pass = passInput(input, timeline, inferenceTape(), batch);
+  return { reference: () => forwardPass({ ...pass, loss: { ...pass.loss, kind: 'reference' } }, phase) };
+}
+
 function inferenceTape(): Tape {
   const tape = new Tape();
   tape.noGrad = true;
@@ -168,10 +216,12 @@ function passInput(input: StepInput, timeline: Timeline, tape: Tape, batch: numb
     hookedEmbedding: values.method !== 'full' && values.gradientCheckpointing.enabled,
     loss: {
       kind: objective.loss,
-      impl: values.lossImpl,
+      // Liger leaves the logits out in training only, unless the trainer asks for it (trl sft_trainer.py `skip_logits`).
+      impl: tape.noGrad && values.objective === 'clm' && values.lossImpl === 'fused' ? 'full' : values.lossImpl,
       shiftsLogits,
       rebindsLogits,
       scoring: input.scoring,
+      completionTokens: objective.completionTokens,
     },
   };
 }

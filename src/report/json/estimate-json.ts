@@ -15,7 +15,13 @@ export const estimateBody = ({ params, vram, ram, assumptions }: MemoryEstimate)
     low_bytes: Math.round(vram.lowBytes),
     high_bytes: Math.round(vram.highBytes),
     peak_phase: vram.peakPhase,
-    terms: whole(TERM_NAMES.map((name) => [name, vram.terms[name]])),
+    // Only runs that generate have an engine of their own.
+    terms: whole(
+      TERM_NAMES.filter((name) => name !== 'inferenceEngine' || vram.terms[name] > 0).map((name) => [
+        name,
+        vram.terms[name],
+      ]),
+    ),
   },
   ram: { peak_bytes: Math.round(ram.peakBytes), terms: whole(Object.entries(ram.terms)) },
   assumptions: [...assumptions],

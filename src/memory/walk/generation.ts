@@ -1,0 +1,46 @@
+import { type ModelDescription, visitOps } from '../../model/index.ts';
+import { owner, roundUp } from '../tape/tape.ts';
+
+const TEMPORARY = owner('temporaryBuffers');
+
+/** Copies of one token's logits in fp32 that generate() has at once: logits, warped, sorted, probabilities. */
+const LOGIT_COPIES = 4;
+
+/** Keys and values of every layer, bytes; a window bounds what a layer keeps. Source: transformers 5.17 cache_utils.py. */
+export function cacheBytes(description: ModelDescription, rows: number, tokens: number, width: number): number {
+  return description.layers.reduce((total, kind) => total + layerCacheBytes(description, kind, rows, tokens, width), 0);
+}
+
+function layerCacheBytes(
+  description: ModelDescription,
+  kind: number,
+  rows: number,
+  tokens: number,
+  width: number,
+): number {
+  let bytes = 0;
+  visitOps(description.kinds[kind]!, '', (op) => {
+    if (op.op !== 'attention') return;
+    const kept = Math.min(tokens, op.window ?? tokens);
+    bytes += 2 * roundUp(rows * op.kvHeads * op.headDim * kept * width);
+  });
+  return bytes;
+}
+
+/** What the last token takes beside the cache: one layer's keys and values while they grow by a copy, and its logits. */
+export function decodingTransient(
+  description: ModelDescription,
+  rows: number,
+  tokens: number,
+  width: number,
+  owners: number,
+): { readonly bytes: number; readonly owners: Float64Array } {
+  const layer = Math.max(
+    0,
+    ...description.kinds.map((_, kind) => layerCacheBytes(description, kind, rows, tokens, width)),
+  );
+  const bytes = layer + LOGIT_COPIES * roundUp(rows * description.vocabSize * 4);
+  const by = new Float64Array(owners);
+  by[TEMPORARY] = bytes;
+  return { bytes, owners: by };
+}
