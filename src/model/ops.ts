@@ -347,6 +347,8 @@ export interface Stack {
   readonly masks: number;
   /** The mask has a value for every head too (Falcon's ALiBi), in the hidden states' dtype whatever the kernel. */
   readonly maskHeads?: number;
+  /** The model's loop names what a layer returns, attention weights too, until the next one is through. */
+  readonly namesWeights?: boolean;
   /** Bytes an element of the eager mask where it is no additive one (MPT: 1). */
   readonly eagerMaskWidth?: number;
   /** They are made only where a padding mask is passed. */

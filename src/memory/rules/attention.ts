@@ -202,8 +202,9 @@ function scaled(
   if (bias) scores = swap(ctx, scores, (x) => add(tape, x, bias));
   if (masks(ctx, op)) scores = masked(ctx, scores, keys);
   const wide = op.eager === 'upcast' || ctx.amp !== undefined ? F32 : scores.dtype;
-  const upcast = swap(ctx, scores, (x) => cast(tape, x, wide));
+  const upcast = cast(tape, scores, wide);
   const probabilities = swap(ctx, upcast, (x) => keepOutput(tape, x));
+  tape.drop(scores);
   return swap(ctx, probabilities, (x) => cast(tape, x, op.eager === 'upcast' ? query : value));
 }
 
@@ -211,8 +212,9 @@ function scaled(
 function inPlace(ctx: Context, scores: Tensor): Tensor {
   const { tape } = ctx;
   const sum = masked(ctx, tape.hold(scores), ctx.tokens);
-  const typed = swap(ctx, sum, (x) => cast(tape, x, ctx.amp === undefined ? ctx.hiddenDtype : F32));
+  const typed = cast(tape, sum, ctx.amp === undefined ? ctx.hiddenDtype : F32);
   const probabilities = swap(ctx, typed, (x) => keepOutput(tape, x));
+  tape.drop(sum);
   tape.drop(scores);
   return probabilities;
 }

@@ -4,8 +4,12 @@ import { F32, type Tensor } from '../tape/tape.ts';
 import { bind, type Context, type Frame, read } from './context.ts';
 import { turnInPlace } from './fused-kernels.ts';
 
-/** cos and sin as one product with x needs them; the caller drops both. */
-type Tables = () => readonly [Tensor, Tensor];
+/** cos and sin: the same for every product, or made for each (then it lets go of them). */
+interface Tables {
+  readonly cos: Tensor;
+  readonly sin: Tensor;
+  readonly make: (() => Tensor) | undefined;
+}
 
 /** apply_rotary_pos_emb: `q * cos + rotate_half(q) * sin` for q, then k; features beyond rotaryDim are joined unchanged. */
 export function rotary(ctx: Context, op: RotaryOp, frame: Frame): void {
@@ -33,14 +37,15 @@ function tablesOf(ctx: Context, op: RotaryOp, frame: Frame): Tables {
   const { tape, constants, hiddenDtype, tokens } = ctx;
   const elements = tokens * op.rotaryDim;
   if (!op.tables) {
-    const table = (): Tensor => constant(constants.rotary!, constants.rotaryElements, hiddenDtype);
-    return () => [tape.hold(table()), tape.hold(table())];
+    const table = constant(constants.rotary!, constants.rotaryElements, hiddenDtype);
+    return { cos: table, sin: table, make: undefined };
   }
   if (op.tables === 'repeated') {
-    const [cos, sin] = [0, 1].map(() => constant(tape.alloc(elements, hiddenDtype), elements, hiddenDtype));
-    bind(ctx, frame, '_cos', cos!);
-    bind(ctx, frame, '_sin', sin!);
-    return () => [tape.hold(cos!), tape.hold(sin!)];
+    const cos = constant(tape.alloc(elements, hiddenDtype), elements, hiddenDtype);
+    const sin = constant(tape.alloc(elements, hiddenDtype), elements, hiddenDtype);
+    bind(ctx, frame, '_cos', cos);
+    bind(ctx, frame, '_sin', sin);
+    return { cos, sin, make: undefined };
   }
   const gathered = op.tables === 'gathered';
   if (gathered) {
@@ -49,11 +54,11 @@ function tablesOf(ctx: Context, op: RotaryOp, frame: Frame): Tables {
   }
   const found = constant(tape.alloc(elements, F32), elements, F32);
   const dtype = gathered ? read(frame, op.k).dtype : F32;
-  bind(ctx, frame, '_sincos', cast(tape, found, dtype));
+  const sincos = cast(tape, found, dtype);
+  bind(ctx, frame, '_sincos', sincos);
   tape.drop(found);
   // repeat_interleave, at every use.
-  const make = (): Tensor => constant(tape.alloc(elements, dtype), elements, dtype);
-  return () => [make(), make()];
+  return { cos: sincos, sin: sincos, make: () => constant(tape.alloc(elements, dtype), elements, dtype) };
 }
 
 function turn(ctx: Context, x: Tensor, op: RotaryOp, tables: Tables): Tensor {
@@ -77,9 +82,10 @@ const isLookedUp = (op: RotaryOp): boolean => op.tables === 'gathered' || op.tab
 function rotate(ctx: Context, x: Tensor, op: RotaryOp, tables: Tables): Tensor {
   const { tape } = ctx;
   const major = !isLookedUp(op);
-  const inside = (y: Tensor): Tensor => (op.wide === 'inside' ? cast(tape, y, F32) : tape.hold(y));
-  const [cos, sin] = tables();
-  const plain = inside(x);
+  const inside = op.wide === 'inside';
+  const cos = tables.make?.() ?? tables.cos;
+  const sin = tables.make?.() ?? tables.sin;
+  const plain = inside ? cast(tape, x, F32) : tape.hold(x);
   const straight = multiply(tape, plain, cos);
   tape.drop(plain);
   const half = x.elements / 2;
@@ -92,14 +98,16 @@ function rotate(ctx: Context, x: Tensor, op: RotaryOp, tables: Tables): Tensor {
   tape.drop(negated);
   tape.drop(first);
   tape.drop(second);
-  const factor = inside(joined);
+  const factor = inside ? cast(tape, joined, F32) : tape.hold(joined);
   tape.drop(joined);
   const across = multiply(tape, factor, sin);
   tape.drop(factor);
   const out = add(tape, straight, across);
   tape.drop(straight);
   tape.drop(across);
-  tape.drop(cos);
-  tape.drop(sin);
+  if (tables.make) {
+    tape.drop(cos);
+    tape.drop(sin);
+  }
   return out;
 }

@@ -37,10 +37,12 @@ export function writtenAttention(
 const scoreElements = (ctx: Context, op: AttentionOp): number => ctx.batch * op.heads * ctx.tokens * ctx.tokens;
 const resultElements = (ctx: Context, op: AttentionOp): number => ctx.batch * op.heads * ctx.tokens * op.headDim;
 
-/** Softmax in fp32 of what is left of the scores. */
+/** Softmax in fp32; the scores are the call's argument and last as long as it. Takes them over. */
 function probabilities(ctx: Context, scores: Tensor): Tensor {
-  const wide = swap(ctx, scores, (x) => cast(ctx.tape, x, F32));
-  return swap(ctx, wide, (x) => keepOutput(ctx.tape, x));
+  const wide = cast(ctx.tape, scores, F32);
+  const soft = swap(ctx, wide, (x) => keepOutput(ctx.tape, x));
+  ctx.tape.drop(scores);
+  return soft;
 }
 
 /** `weights @ v`, heads merged in a copy; takes over `weights`. */
@@ -113,7 +115,9 @@ function biased(ctx: Context, op: AttentionOp, frame: Frame, q: Tensor, k: Tenso
   const scaled = swap(ctx, raw, (x) => scale(tape, x));
   const shifted = swap(ctx, scaled, (x) => add(tape, x, bias(ctx, op, F32)));
   const filled = swap(ctx, shifted, (x) => scale(tape, x));
-  const soft = probabilities(ctx, filled);
+  // `attention_scores` is the name of the filled scores until the frame ends.
+  const soft = probabilities(ctx, tape.hold(filled));
+  bind(ctx, frame, 'attention_scores', filled);
   mix(
     ctx,
     op,
@@ -137,12 +141,11 @@ function biasedInPlace(ctx: Context, op: AttentionOp, frame: Frame, q: Tensor, k
   const wide = cast(tape, raw, F32);
   const logits = scaledGradient(ctx, add(tape, wide, bias(ctx, op, ctx.hiddenDtype)));
   const sum = masked(ctx, tape.hold(logits));
-  const typed = swap(ctx, sum, (x) => cast(tape, x, ctx.amp === undefined ? ctx.hiddenDtype : F32));
-  const weights = dropped(
-    ctx,
-    op,
-    swap(ctx, typed, (x) => keepOutput(tape, x)),
-  );
+  // The sum is the call's argument: it lasts until the softmax is done.
+  const typed = cast(tape, sum, ctx.amp === undefined ? ctx.hiddenDtype : F32);
+  const soft = swap(ctx, typed, (x) => keepOutput(tape, x));
+  tape.drop(sum);
+  const weights = dropped(ctx, op, soft);
   mix(ctx, op, frame, weights, v);
   for (const [name, tensor] of [
     ['matmul_result', raw],

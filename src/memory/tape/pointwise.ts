@@ -22,8 +22,11 @@ export function multiply(tape: Tape, a: Tensor, b: Tensor): Tensor {
     node = tape.node(elements, dtype, (grad) => {
       const toA = a.node ? tape.allocLike(elements, dtype, grad) : null;
       const toB = b.node ? tape.allocLike(elements, dtype, grad) : null;
+      // The engine lets go of it before it fits the results to their inputs.
+      tape.release(grad);
       if (toA) giveAs(tape, a, toA, elements, dtype);
       if (toB) giveAs(tape, b, toB, elements, dtype);
+      return true;
     });
     if (b.node) tape.save(node, a.buffer);
     if (a.node) tape.save(node, b.buffer);
@@ -87,7 +90,6 @@ export function scale(tape: Tape, x: Tensor): Tensor {
   const node = parent
     ? tape.node(x.elements, x.dtype, (grad) => tape.give(parent, tape.allocLike(x.elements, x.dtype, grad)))
     : null;
-  if (node) tape.save(node, null);
   return new Tensor(tape.allocLike(x.elements, x.dtype, x.buffer), x.elements, x.dtype, node);
 }
 

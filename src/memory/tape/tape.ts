@@ -47,6 +47,9 @@ export interface Leaf {
   pending: Buffer | null;
 }
 
+/** `true` as the result: it has let go of the gradient itself. */
+export type Backward = (grad: Buffer) => unknown;
+
 /** One autograd function. Its backward takes the gradient of its output and gives gradients to its inputs. */
 export class Node {
   grad: Buffer | null = null;
@@ -58,7 +61,7 @@ export class Node {
   constructor(
     readonly elements: number,
     readonly dtype: Dtype,
-    readonly backward: ((grad: Buffer) => void) | null,
+    readonly backward: Backward | null,
   ) {}
 }
 
@@ -164,7 +167,7 @@ export class Tape {
   }
 
   /** A node that will run in the backward pass; null when none of the inputs needs a gradient. */
-  node(elements: number, dtype: Dtype, backward: (grad: Buffer) => void): Node | null {
+  node(elements: number, dtype: Dtype, backward: Backward): Node | null {
     if (this.noGrad) return null;
     const node = new Node(elements, dtype, backward);
     this.nodes.push(node);
@@ -267,8 +270,7 @@ export class Tape {
       const grad = node.grad;
       if (grad !== null) {
         node.grad = null;
-        node.backward!(grad);
-        this.release(grad);
+        if (node.backward!(grad) !== true) this.release(grad);
       }
       if (node.saved) {
         for (const buffer of node.saved) this.release(buffer);

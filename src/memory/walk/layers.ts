@@ -22,6 +22,8 @@ export interface LayerSummary {
   readonly output: Input;
   /** The input was freed with the forward pass: nothing keeps it. */
   readonly inputFreed: boolean;
+  /** Eager attention weights that go back to the model's loop and are kept by nothing else, bytes. */
+  readonly weightsBytes: number;
 }
 
 /** A value that several layers read: alive outside their segments. */
@@ -38,6 +40,9 @@ export class Layers {
   private readonly known: { key: string; summary: LayerSummary }[] = [];
   /** What layers read beside `hidden_states`, by name. */
   private readonly shared: Map<string, Shared>;
+
+  /** Attention weights that the last layer handed back, bytes. */
+  private weightsBytes = 0;
 
   constructor(
     private readonly ctx: Context,
@@ -91,6 +96,7 @@ export class Layers {
     runOps(ctx, this.stack.kinds[kind]!, frame);
     const output = frame.get('hidden_states')!;
     frame.delete('hidden_states');
+    this.weightsBytes = (frame.get('attn_weights') ?? frame.get('_'))?.buffer.bytes ?? 0;
     for (const [name, value] of frame) {
       if (this.stack.carried?.includes(name) && !shared.has(name)) carried.set(name, value);
       else ctx.tape.drop(value);
@@ -143,7 +149,14 @@ export class Layers {
     tape.backward();
     for (const value of carried.values()) tape.drop(value);
     const backward = tape.end();
-    return { forward, autocastEnd, backward, inputFreed, output: describe(output) };
+    return {
+      forward,
+      autocastEnd,
+      backward,
+      inputFreed,
+      weightsBytes: tape.noGrad ? this.weightsBytes : 0,
+      output: describe(output),
+    };
   }
 
   private checkpointed(kind: number, input: Input, last: boolean): LayerSummary {
@@ -162,6 +175,7 @@ export class Layers {
     // The boundary stays on the device unless it is offloaded.
     if (checkpointing.offload) tape.drop(x);
     const forward = tape.end();
+    const { weightsBytes } = this;
     const saves = tape.saves;
     tape.discarding = false;
     this.remember(carried);
@@ -211,7 +225,14 @@ export class Layers {
     }
     for (const value of carried.values()) tape.drop(value);
     const backward = tape.end();
-    return { forward, autocastEnd, backward, inputFreed: checkpointing.offload, output: describe(output) };
+    return {
+      forward,
+      autocastEnd,
+      backward,
+      inputFreed: checkpointing.offload,
+      weightsBytes,
+      output: describe(output),
+    };
   }
 }
 

@@ -79,10 +79,13 @@ export function stackPass(
   runs.forEach(({ summary, times }, index) => {
     timeline.play(phase, summary.forward, times);
     if (index === 0 && inputKept) timeline.add(ACTIVATIONS, inputBytes);
+    if (index === 0 && stack.namesWeights) timeline.add(ACTIVATIONS, summary.weightsBytes);
   });
   timeline.add(COMMUNICATION, -input.gatheredLayerBytes);
 
-  const keepsMasks = checkpointing.enabled && !tape.noGrad;
+  // Checkpoints keep the layers' arguments; a mask that the kernel takes as it is is kept by every layer itself.
+  const maskSaved = maskHeads > 1 && kernel === 'sdpa' && (input.amp ?? hidden.dtype) === hidden.dtype;
+  const keepsMasks = (checkpointing.enabled || maskSaved) && !tape.noGrad;
   tape.nodes = [];
   tape.owner = ACTIVATIONS;
   tape.begin();
@@ -103,6 +106,7 @@ export function stackPass(
   for (const tensor of named) if (tensor.buffer !== hidden.buffer) tape.drop(tensor);
   timeline.play(phase, tape.end());
   if (inputKept) timeline.add(ACTIVATIONS, -inputBytes);
+  if (stack.namesWeights) timeline.add(ACTIVATIONS, -(runs[0]?.summary.weightsBytes ?? 0));
 
   return {
     ctx,

@@ -93,6 +93,7 @@ export const bloom: Architecture = {
       rotaryTables: undefined,
       masks: 1,
       bufferBytes: 0,
+      namesWeights: true,
       alibi: true,
       kernels: [],
       peft: peftDefaults(['query_key_value'], ['query_key_value', 'mlp.dense_4h_to_h'], ['mlp.dense_4h_to_h']),

@@ -140,6 +140,7 @@ export const falcon: Architecture = {
       rotaryTables: { dim: headDim, pairs: 1 },
       masks: 1,
       bufferBytes: rotaryBufferBytes(headDim),
+      namesWeights: true,
       alibi,
       ...(alibi ? { maskHeads: headCount } : {}),
       peft: peftDefaults(['query_key_value'], ['query_key_value', 'dense_4h_to_h'], ['dense_4h_to_h']),

@@ -101,6 +101,7 @@ export const gptNeo: Architecture = {
       masks: 1,
       // Every layer has a causal mask of its own, one byte a pair of positions.
       bufferBytes: layers * positions ** 2,
+      namesWeights: true,
       alibi: false,
       kernels: ['flash'],
       peft: peftDefaults(['q_proj', 'v_proj'], ['q_proj', 'v_proj', 'c_proj'], ['c_proj']),

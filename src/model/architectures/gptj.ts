@@ -91,6 +91,7 @@ function describe(config: ConfigReader, fused: boolean): ModelDescription {
     masks: 1,
     // Every layer has a table of sines of its own.
     bufferBytes: layers * positions * rotaryDim * 4,
+    namesWeights: true,
     alibi: false,
     kernels: fused ? [] : ['flash'],
     peft: fused

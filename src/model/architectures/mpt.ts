@@ -87,6 +87,7 @@ export const mpt: Architecture = {
       rotaryTables: undefined,
       masks: 1,
       bufferBytes: 0,
+      namesWeights: true,
       alibi: true,
       kernels: [],
       eagerMaskWidth: 1,
