@@ -80,9 +80,11 @@ export interface StackedWeight {
 }
 
 export interface MoeState {
-  readonly router: StackedWeight;
+  /** Absent: the router is a layer of its own. */
+  readonly router: StackedWeight | undefined;
   readonly gateUp: StackedWeight;
   readonly down: StackedWeight;
+  readonly biases: { readonly router: Parameter; readonly gateUp: Parameter; readonly down: Parameter } | undefined;
 }
 
 /** Parameters of one op, in the order of the module. */
@@ -162,26 +164,36 @@ export function planParameters(
     return parameter;
   };
 
-  const stack = (matrices: number, rows: number, columns: number, count: number): Parameter => {
-    const parameter = make(matrices * rows, columns, rest, !peft, count);
-    parameter.stack = matrices;
-    return parameter;
-  };
-
   const moeState = (op: MoeOp, count: number): MoeState => {
     const ranks = adapters.forExperts(op);
     const { experts, hiddenSize, intermediateSize } = op;
-    const weight = (matrices: number, rows: number, columns: number, rank: number): StackedWeight => {
-      const stacked = stack(matrices, rows, columns, count);
+    const weight = (
+      matrices: number,
+      rows: number,
+      columns: number,
+      rank: number,
+      dtype: Dtype = rest,
+    ): StackedWeight => {
+      const stacked = make(matrices * rows, columns, dtype, !peft, count);
+      stacked.stack = matrices;
       if (rank === 0) return { weight: stacked, lora: undefined };
       matchedTargets += count;
       const a = make(rank * matrices, columns, adapters.dtype, true, count);
       return { weight: stacked, lora: { a, b: make(rows, rank * matrices, adapters.dtype, true, count) } };
     };
+    const width = op.ungated ? intermediateSize : 2 * intermediateSize;
+    const corrected = op.routing?.form === 'corrected_softmax';
+    // ERNIE keeps its router in fp32, and its correction is a parameter that is never trained.
+    if (corrected) make(1, experts, F32, false, count);
+    const row = (columns: number): Parameter => make(1, columns, rest, !peft, count);
     return {
-      router: weight(1, experts, hiddenSize, ranks.router),
-      gateUp: weight(experts, 2 * intermediateSize, hiddenSize, ranks.gateUp),
+      router:
+        op.logits === undefined ? weight(1, experts, hiddenSize, ranks.router, corrected ? F32 : rest) : undefined,
+      gateUp: weight(experts, width, hiddenSize, ranks.gateUp),
       down: weight(experts, hiddenSize, intermediateSize, ranks.down),
+      biases: op.biased
+        ? { router: row(experts), gateUp: row(experts * width), down: row(experts * hiddenSize) }
+        : undefined,
     };
   };
 
@@ -250,6 +262,9 @@ export function planParameters(
           break;
         case 'position_bias':
           if (op.buckets > 0) states.set(op, { weight: make(op.buckets, op.heads, rest, !peft, count) });
+          break;
+        case 'attention':
+          if (op.eager === 'sinks') states.set(op, { weight: make(1, op.heads, rest, !peft, count) });
           break;
         case 'moe':
           states.set(op, { moe: moeState(op, count) });

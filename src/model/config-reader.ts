@@ -44,6 +44,15 @@ export class ConfigReader {
     return fallback;
   }
 
+  /** An integer that may be zero; `fallback` when absent or null. */
+  whole(key: string, fallback: number): number {
+    const value = this.config[key];
+    if (value === undefined || value === null) return fallback;
+    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
+    this.wrong(key, value, 'an integer of at least 0');
+    return fallback;
+  }
+
   number(key: string, fallback: number): number {
     const value = this.config[key];
     if (value === undefined || value === null) return fallback;

@@ -15,6 +15,8 @@ export type Op =
   | RotaryOp
   | AttentionOp
   | SplitOp
+  | ConcatenateOp
+  | CopyIntoOp
   | ActivationOp
   | BinaryOp
   | ScaleOp
@@ -96,7 +98,7 @@ export interface HeadsOp {
   readonly output: string;
 }
 
-/** Rotary embedding of q and k (`rotate_half` form); the names are bound again. */
+/** Rotary embedding of q and k; the names are bound again. */
 export interface RotaryOp {
   readonly op: 'rotary';
   readonly q: string;
@@ -119,15 +121,21 @@ export interface RotaryOp {
    */
   readonly tables?: 'repeated' | 'gathered' | 'indexed';
   readonly positions?: number;
+  /**
+   * Instead of `x * cos + rotate_half(x) * sin`. `chunks`: both halves turned and joined (gpt-oss). `strided`: the same with
+   * even and odd features (DeepSeek V3). `complex`: a product of complex numbers in fp32 (DeepSeek V2, Llama 4).
+   */
+  readonly turning?: 'chunks' | 'strided' | 'complex';
 }
 
 /**
  * `upcast`: softmax in fp32, cast back (Llama and most). `plain`: softmax in the scores' dtype (GPT-2). `in_place`: scores
  * divided in place (Falcon). `fp32`: q and k in fp32 before their product (GPT-J). `baddbmm`: heads and rows as one
  * dimension, ALiBi inside the product (BLOOM). `biased`: ALiBi added in fp32, masked_fill (MPT). `biased_in_place`: ALiBi
- * added in fp32, scaled in place, every stage named (Falcon).
+ * added in fp32, scaled in place, every stage named (Falcon). `sinks`: one more learned score a head, softmax over all, then
+ * dropped (gpt-oss).
  */
-export type EagerForm = 'upcast' | 'plain' | 'in_place' | 'fp32' | 'baddbmm' | 'biased' | 'biased_in_place';
+export type EagerForm = 'upcast' | 'plain' | 'in_place' | 'fp32' | 'baddbmm' | 'biased' | 'biased_in_place' | 'sinks';
 
 export interface AttentionOp {
   readonly op: 'attention';
@@ -138,6 +146,8 @@ export interface AttentionOp {
   readonly heads: number;
   readonly kvHeads: number;
   readonly headDim: number;
+  /** Features of a head of v and of the result, where they differ from those of q and k (MLA). */
+  readonly valueDim?: number;
   readonly dropout: number;
   /** Cap on the scores, eager only. */
   readonly softcap: boolean;
@@ -162,6 +172,25 @@ export interface SplitOp {
   readonly form: 'chunk' | 'chunk_heads' | 'slices' | 'copies';
   readonly input: string;
   readonly outputs: readonly { readonly name: string; readonly features: number }[];
+}
+
+/** `torch.cat` along the last dimension. */
+export interface ConcatenateOp {
+  readonly op: 'concatenate';
+  readonly inputs: readonly string[];
+  /** The parts lie as (batch, heads, tokens, features) views. */
+  readonly headMajor: boolean;
+  readonly output: string;
+}
+
+/** A new (batch, heads, tokens, features) tensor into which parts are copied, those of a single head to every head (MLA). */
+export interface CopyIntoOp {
+  readonly op: 'copy_into';
+  readonly parts: readonly string[];
+  /** Features of each part. */
+  readonly features: readonly number[];
+  readonly heads: number;
+  readonly output: string;
 }
 
 /** Names of transformers' ACT2FN that the memory room has a rule for. */
@@ -307,7 +336,28 @@ export interface MoeOp {
   /** Whether the weights of the chosen experts go back to the router's dtype. */
   readonly castWeights: boolean;
   readonly activation: Activation;
+  /** How experts are chosen; absent: softmax over all of them, then the largest. */
+  readonly routing?: Routing;
+  /** The router's logits were computed before, under this name: it is an nn.Linear of its own. */
+  readonly logits?: string;
+  /** Router and experts have biases; gate and up projection lie interleaved and are clamped (gpt-oss). */
+  readonly biased?: boolean;
+  /** One projection up, without a gate. */
+  readonly ungated?: boolean;
 }
+
+/**
+ * `topk_softmax`: the largest logits, softmax over those (`wide`: in fp32, back to the hidden states' dtype).
+ * `sigmoid_groups`: sigmoid in fp32, a correction bias, groups of experts masked (DeepSeek V3). `softmax_groups`: softmax in
+ * fp32, groups masked when `groups` is over 1 (DeepSeek V2). `corrected_softmax`: softmax in fp32, chosen with a correction
+ * bias (ERNIE). `sigmoid`: sigmoid, a correction bias (LFM2).
+ */
+export type Routing =
+  | { readonly form: 'topk_softmax'; readonly wide: boolean }
+  | { readonly form: 'sigmoid_groups'; readonly groups: number }
+  | { readonly form: 'softmax_groups'; readonly groups: number }
+  | { readonly form: 'corrected_softmax' }
+  | { readonly form: 'sigmoid'; readonly corrected: boolean };
 
 /** The output projection and what is done to the logits. */
 export interface HeadDescription {

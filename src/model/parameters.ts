@@ -1,4 +1,4 @@
-import { type ModelDescription, type Op, type Stack, visitOps } from './ops.ts';
+import { type ModelDescription, type MoeOp, type Op, type Stack, visitOps } from './ops.ts';
 
 /** Parameters an op brings with it. */
 export function parametersOf(op: Op): number {
@@ -13,11 +13,22 @@ export function parametersOf(op: Op): number {
       return op.form === 'layer_fp32' ? 0 : op.size * (op.groups ?? 1) * (op.bias ? 2 : 1);
     case 'activation':
       return op.fn === 'xielu' ? 2 : 0;
+    case 'attention':
+      return op.eager === 'sinks' ? op.heads : 0;
     case 'moe':
-      return op.experts * op.hiddenSize + op.experts * 3 * op.intermediateSize * op.hiddenSize;
+      return moeParameters(op);
     default:
       return 0;
   }
+}
+
+function moeParameters(op: MoeOp): number {
+  const width = op.ungated ? 1 : 2;
+  const router = op.logits === undefined ? op.experts * (op.hiddenSize + (op.biased ? 1 : 0)) : 0;
+  const weights = op.experts * (width + 1) * op.intermediateSize * op.hiddenSize;
+  const biases = op.biased ? op.experts * (width * op.intermediateSize + op.hiddenSize) : 0;
+  const correction = op.routing?.form === 'corrected_softmax' ? op.experts : 0;
+  return router + weights + biases + correction;
 }
 
 function sum(ops: readonly Op[]): number {

@@ -94,15 +94,15 @@ function fused(
   const dtype = amp ?? q.dtype;
   const [query, key, value] = [cast(tape, q, dtype), cast(tape, k, dtype), cast(tape, v, dtype)];
   const rows = batch * op.heads * tokens;
-  const elements = rows * op.headDim;
+  const elements = rows * (op.valueDim ?? op.headDim);
   const result = tape.alloc(elements, dtype);
   const lse = tape.bytes(rows * 4);
   let node: Node | null = null;
   if (query.node || key.node || value.node || mask?.node) {
     node = tape.node(elements, dtype, () => {
       const delta = tape.bytes(rows * 4);
-      const accumulator = dtype === F32 ? null : tape.bytes(elements * 4);
-      const toQuery = tape.allocLike(elements, dtype, query.buffer);
+      const accumulator = dtype === F32 ? null : tape.bytes(query.elements * 4);
+      const toQuery = tape.allocLike(query.elements, dtype, query.buffer);
       const grouped = key.elements / keys < query.elements / tokens;
       const expanded = grouped ? [tape.alloc(key.elements, dtype), tape.alloc(value.elements, dtype)] : [];
       const toKey = tape.allocLike(key.elements, dtype, key.buffer);
@@ -167,7 +167,7 @@ function eager(
     op,
     op.eager === 'in_place' ? inPlace(ctx, raw) : scaled(ctx, op, raw, q.dtype, v.dtype, keys, bias),
   );
-  const mixed = product(ctx, weights, value, batch * op.heads * tokens * op.headDim);
+  const mixed = product(ctx, weights, value, batch * op.heads * tokens * (op.valueDim ?? op.headDim));
   const out = copy(tape, mixed, false);
   tape.drop(mixed);
   tape.drop(key);

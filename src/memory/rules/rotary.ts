@@ -3,6 +3,7 @@ import { add, cast, concatenate, constant, multiply, scale, slice } from '../tap
 import { F32, type Tensor } from '../tape/tape.ts';
 import { bind, type Context, type Frame, read } from './context.ts';
 import { turnInPlace } from './fused-kernels.ts';
+import { turnComplex, turnHalves } from './rotary-halves.ts';
 
 /** cos and sin: the same for every product, or made for each (then it lets go of them). */
 interface Tables {
@@ -63,7 +64,10 @@ function tablesOf(ctx: Context, op: RotaryOp, frame: Frame): Tables {
 
 function turn(ctx: Context, x: Tensor, op: RotaryOp, tables: Tables): Tensor {
   const { tape } = ctx;
-  if (ctx.fused.includes('rotary') && op.rotaryDim === op.headDim && !op.pairs) return turnInPlace(tape, x);
+  if (ctx.fused.includes('rotary') && op.rotaryDim === op.headDim && !op.pairs && !op.turning)
+    return turnInPlace(tape, x);
+  if (op.turning === 'complex') return turnComplex(ctx, x);
+  if (op.turning) return turnHalves(ctx, x, op.turning);
   if (!op.join) return rotate(ctx, x, op, tables);
   const turned = (x.elements / op.headDim) * op.rotaryDim;
   const major = !isLookedUp(op);

@@ -1,9 +1,21 @@
 import type { Op } from '../../model/index.ts';
-import { add, cast, dropout, keepOutput, multiply, repeat, scale, slice, viewHeads } from '../tape/primitives.ts';
+import {
+  add,
+  cast,
+  concatenate,
+  dropout,
+  keepOutput,
+  multiply,
+  repeat,
+  scale,
+  slice,
+  viewHeads,
+} from '../tape/primitives.ts';
 import type { Tensor } from '../tape/tape.ts';
 import { activate } from './activation.ts';
 import { attention } from './attention.ts';
 import { bind, type Context, done, type Frame, read } from './context.ts';
+import { copyInto } from './copy-into.ts';
 import { divide } from './divide.ts';
 import { embedding } from './embedding.ts';
 import { gatedProduct, opensGate } from './fused-kernels.ts';
@@ -78,6 +90,18 @@ function runOp(ctx: Context, op: Op, frame: Frame): void {
     case 'split':
       divide(ctx, op, frame);
       break;
+    case 'concatenate': {
+      const out = concatenate(
+        tape,
+        op.inputs.map((name) => read(frame, name)),
+      );
+      for (const name of op.inputs) done(ctx, frame, name);
+      bind(ctx, frame, op.output, out);
+      break;
+    }
+    case 'copy_into':
+      copyInto(ctx, op, frame);
+      break;
     case 'repeat':
       unary(ctx, op, frame, (x) => repeat(tape, x, op.times));
       break;
@@ -107,7 +131,9 @@ function runOp(ctx: Context, op: Op, frame: Frame): void {
       bind(ctx, frame, op.output, positionBias(ctx, op, read(frame, op.keys)));
       break;
     case 'moe':
-      unary(ctx, op, frame, (x) => moe(ctx, op, ctx.states.get(op)!.moe!, x));
+      unary(ctx, op, frame, (x) =>
+        moe(ctx, op, ctx.states.get(op)!.moe!, x, op.logits === undefined ? undefined : read(frame, op.logits)),
+      );
       break;
     case 'call': {
       const inner: Frame = new Map();

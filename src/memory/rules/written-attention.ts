@@ -3,6 +3,7 @@ import { add, batchedMatmul, cast, constant, copy, keepOutput, scale } from '../
 import { F32, Tensor } from '../tape/tape.ts';
 import { dropped, masked, product, swap } from './attention.ts';
 import { bind, type Context, type Frame } from './context.ts';
+import { sinkAttention } from './sink-attention.ts';
 
 /**
  * Eager attention of models that write it out in their own way (see EagerForm); false: not one of them. Values with a name
@@ -28,6 +29,9 @@ export function writtenAttention(
       return true;
     case 'biased_in_place':
       biasedInPlace(ctx, op, frame, q, k, v);
+      return true;
+    case 'sinks':
+      sinkAttention(ctx, op, frame, q, k, v);
       return true;
     default:
       return false;

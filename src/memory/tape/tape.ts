@@ -97,6 +97,8 @@ export class Tape {
   /** The optimizer runs inside the backward pass: what updating a parameter makes beside its gradient, bytes. */
   update: ((node: Node) => number) | undefined;
   nodes: Node[] = [];
+  /** The running node, where it holds its values by a saved-tensor hook (a checkpointed block). */
+  private unpacked: Node | null = null;
   private complete: (Node | Buffer)[] = [];
   private live = new Float64Array(OWNERS);
   private total = 0;
@@ -199,8 +201,17 @@ export class Tape {
     else node.saved = [buffer];
   }
 
+  /** Releases what the running node has unpacked, if it came from a recomputation: its results are checked after that. */
+  endOfApply(): void {
+    const node = this.unpacked;
+    if (!node?.saved) return;
+    for (const buffer of node.saved) this.release(buffer);
+    node.saved = null;
+  }
+
   /** Hands a gradient to a node; ownership goes with it. A second one is added into a third, as the engine does. */
   give(node: Node, grad: Buffer): void {
+    if (this.unpacked) this.endOfApply();
     if (node.leaf) {
       // AccumulateGrad is a node of its own: it runs once the one that made the gradient has let go of its own values.
       this.complete.push(node, grad);
@@ -254,9 +265,10 @@ export class Tape {
 
   /**
    * Runs and frees `nodes` (default: all recorded) in reverse order. `recompute` makes the kept values of a checkpointed
-   * block when the first node that needs one is reached, and returns nodes like these that hold them.
+   * block when the first node that needs one is reached, and returns nodes like these that hold them. `hooked`: what a node
+   * keeps is unpacked by a hook (non-reentrant checkpointing), and gone as soon as its own computation ends.
    */
-  backward(nodes: Node[] = this.nodes, recompute?: () => readonly Node[]): void {
+  backward(nodes: Node[] = this.nodes, recompute?: () => readonly Node[], hooked = recompute !== undefined): void {
     let again = recompute;
     for (let i = nodes.length - 1; i >= 0; i -= 1) {
       const node = nodes[i]!;
@@ -270,7 +282,9 @@ export class Tape {
       const grad = node.grad;
       if (grad !== null) {
         node.grad = null;
+        this.unpacked = hooked ? node : null;
         if (node.backward!(grad) !== true) this.release(grad);
+        this.unpacked = null;
       }
       if (node.saved) {
         for (const buffer of node.saved) this.release(buffer);

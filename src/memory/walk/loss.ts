@@ -229,7 +229,7 @@ function chunkedLoss(
         const last = again.node;
         tape.drop(again);
         if (last) last.grad = tape.bytes(0);
-        tape.backward();
+        tape.backward(tape.nodes, undefined, true);
         tape.nodes = previous;
         tape.owner = owner;
       });

@@ -5,18 +5,22 @@ import { bart } from './bart.ts';
 import { bert, electra, roberta } from './bert.ts';
 import { bloom } from './bloom.ts';
 import { cohere, cohere2 } from './cohere.ts';
+import { deepseekV2, deepseekV3 } from './deepseek.ts';
 import { distilbert } from './distilbert.ts';
 import { ernie45 } from './ernie4-5.ts';
 import { exaone4 } from './exaone4.ts';
 import { falcon } from './falcon.ts';
 import { gemma, gemma2, gemma3 } from './gemma.ts';
 import { glm } from './glm.ts';
+import { glm4Moe } from './glm4-moe.ts';
 import { gptBigcode } from './gpt-bigcode.ts';
 import { gptNeo } from './gpt-neo.ts';
 import { gptNeox } from './gpt-neox.ts';
+import { gptOss } from './gpt-oss.ts';
 import { gpt2 } from './gpt2.ts';
 import { codegen, gptj } from './gptj.ts';
 import { granite } from './granite.ts';
+import { graniteMoe } from './granite-moe.ts';
 import { helium } from './helium.ts';
 import { hunyuanDense } from './hunyuan-dense.ts';
 import { llama } from './llama.ts';
@@ -90,4 +94,9 @@ export const ARCHITECTURES: readonly Architecture[] = [
   modernbert,
   t5,
   bart,
+  graniteMoe,
+  glm4Moe,
+  gptOss,
+  deepseekV2,
+  deepseekV3,
 ];
