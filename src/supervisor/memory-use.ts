@@ -8,19 +8,45 @@ const PAGE = 4096;
  * Proportional set size: pages that forked workers share with their parent count once. The kernel walks the page tables for it,
  * so the caller spaces the calls by what they cost. Where it cannot be read, the resident set (shared pages counted again).
  */
-export async function readRam(pid: number): Promise<number> {
+export async function readRam(pid: number, root = ''): Promise<number> {
   try {
-    const rollup = await readFile(`/proc/${pid}/smaps_rollup`, 'latin1');
+    const rollup = await readFile(`${root}/proc/${pid}/smaps_rollup`, 'latin1');
     const pss = /^Pss:\s+(\d+) kB/m.exec(rollup);
     if (pss) return Number(pss[1]) * 1024;
   } catch {
     // Another user's process, an old kernel, or one that has just ended.
   }
   try {
-    return Number((await readFile(`/proc/${pid}/statm`, 'latin1')).split(' ')[1]) * PAGE;
+    return Number((await readFile(`${root}/proc/${pid}/statm`, 'latin1')).split(' ')[1]) * PAGE;
   } catch {
     return 0;
   }
+}
+
+/** What the kernel counts along for one process, bytes. */
+export interface ProcessMemory {
+  readonly residentBytes: number;
+  /** Pages that no file stands behind, private or shared with a fork. */
+  readonly anonymousBytes: number;
+  /** The highest `residentBytes` since the process began. */
+  readonly highBytes: number;
+}
+
+/** Undefined: it is gone, a kernel thread, or a zombie, which has no memory left. `root` is put before the path (for tests). */
+export function readProcessMemory(pid: number, root = ''): ProcessMemory | undefined {
+  const status = read(`${root}/proc/${pid}/status`);
+  const field = (name: string): number | undefined => {
+    const match = new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status ?? '');
+    return match ? Number(match[1]) * 1024 : undefined;
+  };
+  const residentBytes = field('VmRSS');
+  if (residentBytes === undefined) return undefined;
+  // RssAnon came with Linux 4.5.
+  return {
+    residentBytes,
+    anonymousBytes: field('RssAnon') ?? residentBytes,
+    highBytes: field('VmHWM') ?? residentBytes,
+  };
 }
 
 /** What the memory cgroup around us and the machine count. */

@@ -1,13 +1,16 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
-import { readRam } from './memory-use.ts';
 import type { ProcessTree } from './process-tree.ts';
+import { createRamWatch } from './ram-watch.ts';
 
 export interface Peaks {
   readonly ramBytes: number;
   readonly vramBytes: number | undefined;
 }
 
-/** Samples a tree's memory into `samples.jsonl` (`at_ms` since the start, `ram_bytes`, `vram_bytes`, `processes`). */
+/**
+ * Samples a tree's memory into `samples.jsonl` (`at_ms` since the start, `ram_bytes`, `ram_peak_bytes` so far, `vram_bytes`,
+ * `processes`).
+ */
 export interface Sampler {
   readonly stop: () => Promise<Peaks>;
 }
@@ -23,12 +26,15 @@ export interface SamplerOptions {
 const RAM_SHARE = 0.05;
 /** And a look at all processes this part: a large server has thousands. */
 const LOOK_SHARE = 0.02;
+/** Glances between looks: what a loader fills in that time is the most that goes unseen before a kill. */
+const GLANCE_EVERY_MS = 100;
+const GLANCE_SHARE = 0.05;
 /** Right after the start, so that what forks and leaves its parent at once is seen. */
 const EARLY_LOOKS_MS = [20, 60, 150, 300, 600];
 
 export function startSampler({ tree, path, everyMs, sampleVram }: SamplerOptions): Sampler {
   const startedAt = Date.now();
-  let ramBytes = 0;
+  const ram = createRamWatch();
   let vramBytes: number | undefined;
   let stopped = false;
   let fd: number | undefined;
@@ -50,16 +56,21 @@ export function startSampler({ tree, path, everyMs, sampleVram }: SamplerOptions
     const looked = performance.now();
     nextLookAt = began + (looked - began) / LOOK_SHARE;
     if (looked < nextRamAt) return undefined;
-    const sizes = await Promise.all(live.map((stat) => readRam(stat.pid)));
+    const bytes = await ram.look(live.map((stat) => stat.pid));
     nextRamAt = looked + (performance.now() - looked) / RAM_SHARE;
-    return sizes.reduce((sum, size) => sum + size, 0);
+    return bytes;
   };
   const sample = async (): Promise<void> => {
-    const [ram, vram] = await Promise.all([lookAtTree(), sampleVram?.().catch(() => undefined)]);
-    if (ram !== undefined) ramBytes = Math.max(ramBytes, ram);
+    const [ramBytes, vram] = await Promise.all([lookAtTree(), sampleVram?.().catch(() => undefined)]);
     if (vram !== undefined) vramBytes = Math.max(vramBytes ?? 0, vram);
     if (fd === undefined || stopped) return;
-    const record = { at_ms: Date.now() - startedAt, ram_bytes: ram, vram_bytes: vram, processes };
+    const record = {
+      at_ms: Date.now() - startedAt,
+      ram_bytes: ramBytes,
+      ram_peak_bytes: tree && ram.peakBytes(),
+      vram_bytes: vram,
+      processes,
+    };
     try {
       writeSync(fd, `${JSON.stringify(record)}\n`);
     } catch {
@@ -77,17 +88,25 @@ export function startSampler({ tree, path, everyMs, sampleVram }: SamplerOptions
     }, afterMs);
   };
   schedule(Math.min(everyMs, 200));
+  let nextGlanceAt = 0;
+  const glances = setInterval(() => {
+    const began = performance.now();
+    if (began < nextGlanceAt) return;
+    ram.glance();
+    nextGlanceAt = began + (performance.now() - began) / GLANCE_SHARE;
+  }, GLANCE_EVERY_MS);
 
   return {
     async stop() {
       stopped = true;
       clearTimeout(timer);
+      clearInterval(glances);
       for (const look of early) clearTimeout(look);
       // A hanging driver tool must not keep the attempt open.
       await Promise.race([current, new Promise((resolve) => setTimeout(resolve, 2000).unref())]);
       if (fd !== undefined) closeSync(fd);
       fd = undefined;
-      return { ramBytes, vramBytes };
+      return { ramBytes: ram.peakBytes(), vramBytes };
     },
   };
 }

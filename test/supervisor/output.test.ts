@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
-import { puppet, start } from './rig.ts';
+import { createGate, puppet, start } from './rig.ts';
 
 it('hands both streams on unchanged and names the stream of each line in output.log', async () => {
   const rig = puppet([
@@ -137,4 +137,17 @@ it('samples the memory of the whole tree and the device', async () => {
   expect(evidence.peakRamBytes).toBeGreaterThan(60 * 1024 ** 2);
   expect(evidence.peakVramBytes).toBeGreaterThan(1000);
   expect(full()).toMatchObject({ at_ms: expect.any(Number), vram_bytes: expect.any(Number), processes: 2 });
+});
+
+it('sees the height of memory that was taken and given back between two samples', async () => {
+  const [up, down] = [createGate(), createGate()];
+  const script = [['await', up.path], ['hold', 300], ['drop'], ['out', 'dropped'], ['await', down.path]] as const;
+  const rig = puppet(script, { sampleEveryMs: 60_000 });
+  const sampled = (): boolean => readFileSync(join(rig.folder, 'samples.jsonl'), 'utf8') !== '';
+  while (!sampled()) await new Promise((done) => setTimeout(done, 20));
+  up.open();
+  await rig.stdout.until('dropped');
+  await new Promise((done) => setTimeout(done, 800));
+  down.open();
+  expect((await rig.evidence()).peakRamBytes).toBeGreaterThan(300 * 1024 ** 2);
 });

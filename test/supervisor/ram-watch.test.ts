@@ -1,0 +1,72 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readProcessMemory } from '../../src/supervisor/memory-use.ts';
+import { createRamWatch } from '../../src/supervisor/ram-watch.ts';
+
+const MB = 1024 ** 2;
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'snug-proc-'));
+});
+afterEach(() => rmSync(root, { recursive: true }));
+
+/** Megabytes of a process as /proc shows them. */
+function show(pid: number, sizes: { pss: number; rss: number; anon: number; high: number }): void {
+  const folder = join(root, 'proc', String(pid));
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'smaps_rollup'), `Rss: ${sizes.rss * 1024} kB\nPss:    ${sizes.pss * 1024} kB\n`);
+  const line = (name: string, megabytes: number): string => `${name}:\t  ${megabytes * 1024} kB\n`;
+  writeFileSync(
+    join(folder, 'status'),
+    `Name:\tVmRSS: 1 kB\n${line('VmHWM', sizes.high)}${line('VmRSS', sizes.rss)}${line('RssAnon', sizes.anon)}`,
+  );
+}
+const gone = (pid: number): void => rmSync(join(root, 'proc', String(pid)), { recursive: true });
+
+describe('between two looks', () => {
+  it('growth counts, and stays counted when the process is gone', async () => {
+    const watch = createRamWatch(root);
+    show(7, { pss: 300, rss: 340, anon: 280, high: 340 });
+    expect(await watch.look([7])).toBe(300 * MB);
+    show(7, { pss: 300, rss: 1340, anon: 1280, high: 1340 });
+    watch.glance();
+    gone(7);
+    expect(await watch.look([7])).toBe(0);
+    expect(watch.peakBytes()).toBe(1300 * MB);
+  });
+
+  it('a height that has passed counts once', async () => {
+    const watch = createRamWatch(root);
+    show(7, { pss: 300, rss: 340, anon: 280, high: 340 });
+    await watch.look([7]);
+    show(7, { pss: 300, rss: 350, anon: 290, high: 900 });
+    watch.glance();
+    expect(watch.peakBytes()).toBe((300 + 10 + 550) * MB);
+    show(8, { pss: 400, rss: 400, anon: 390, high: 400 });
+    await watch.look([7, 8]);
+    expect(watch.peakBytes()).toBe(860 * MB);
+  });
+
+  it('pages of files that several ranks map do not count once a rank', async () => {
+    const watch = createRamWatch(root);
+    for (const pid of [7, 8]) show(pid, { pss: 200, rss: 250, anon: 150, high: 250 });
+    await watch.look([7, 8]);
+    for (const pid of [7, 8]) show(pid, { pss: 700, rss: 1250, anon: 150, high: 1250 });
+    watch.glance();
+    expect(watch.peakBytes()).toBe(400 * MB);
+    await watch.look([7, 8]);
+    expect(watch.peakBytes()).toBe(1400 * MB);
+  });
+});
+
+it('reads what the kernel counts along, on old kernels as well', () => {
+  show(9, { pss: 1, rss: 40, anon: 30, high: 50 });
+  expect(readProcessMemory(9, root)).toEqual({ residentBytes: 40 * MB, anonymousBytes: 30 * MB, highBytes: 50 * MB });
+  writeFileSync(join(root, 'proc', '9', 'status'), 'Name:\tx\nVmRSS:\t  2048 kB\n');
+  expect(readProcessMemory(9, root)).toEqual({ residentBytes: 2 * MB, anonymousBytes: 2 * MB, highBytes: 2 * MB });
+  writeFileSync(join(root, 'proc', '9', 'status'), 'Name:\tx\nState:\tZ (zombie)\n');
+  expect(readProcessMemory(9, root)).toBeUndefined();
+  expect(readProcessMemory(10, root)).toBeUndefined();
+});
