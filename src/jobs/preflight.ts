@@ -201,7 +201,7 @@ function settle(spec: TrainingSpec, model: FoundModel | undefined): TrainingSpec
 
 function hostWarnings(hardware: Hardware, estimate: Result<MemoryEstimate> | undefined): Diagnostic[] {
   const host = hardware.host;
-  if (!host || !estimate?.ok || estimate.value.ram.peakBytes <= host.availableBytes || hardware.source === 'planned')
+  if (!host || !estimate?.ok || estimate.value.ram.neededBytes <= host.availableBytes || hardware.source === 'planned')
     return [];
   return [
     warning('host-ram-short', 'this run may need more host RAM than is available', {

@@ -5,10 +5,10 @@ import { checkPlan, checkTargets } from './check-plan.ts';
 import type { DeviceFacts } from './device.ts';
 import { devicePeak } from './device-peak.ts';
 import type { MemoryEstimate } from './estimate.ts';
-import { hostRam } from './host-ram.ts';
+import { hostModelOf, hostRam } from './host-ram/index.ts';
 import { engineBytes, objectiveShape } from './objective.ts';
 import { planParameters } from './parameters.ts';
-import { offloadedBytes, residentsOf } from './residents.ts';
+import { residentsOf } from './residents.ts';
 import { type Sharding, shardingOf } from './sharding.ts';
 import { type StepInput, walkStep } from './walk/step.ts';
 
@@ -55,12 +55,10 @@ export function estimateMemory(asked: PlanValues, facts: ModelFacts, device: Dev
     vram: { ...devicePeak(values, facts, device, peak, sharding, objective.rowsPerRow), peakPhase: phase },
     ram: hostRam({
       values,
-      modelBytes: total * (values.dtype === 'fp32' ? 4 : 2),
-      savedBytes: plan.trainable * (values.dtype === 'fp32' || values.method !== 'full' ? 4 : 2),
-      offloadedBytes: offloadedBytes(values, plan, residents, sharding),
-      offloadedActivationBytes: values.gradientCheckpointing.offload
-        ? values.perDeviceTrainBatchSize * values.maxLength * facts.hiddenSize * 2 * facts.numHiddenLayers
-        : 0,
+      plan,
+      residents,
+      sharding,
+      model: { ...hostModelOf(values, facts, plan, objective.rowsPerRow), parameters: total },
     }),
     assumptions: [
       ...facts.assumptions,

@@ -33,8 +33,20 @@ export interface VramEstimate {
 
 /** Host memory of all ranks of one node, integer bytes. */
 export interface RamEstimate {
+  /** Highest resident set of the process tree, each page once. */
   readonly peakBytes: number;
-  /** `pythonStack`, `loading`, `pinnedBuffers`, `dataloaderWorkers`, `offloadedStates`, `saving`, …; adds up to `peakBytes`. */
+  /** The peak without the pages of mapped files, which the kernel takes back: what has to be free. */
+  readonly neededBytes: number;
+  /**
+   * Owners at the peak; add up to `peakBytes`. Those that are nothing are absent.
+   * - `pythonStack`: the interpreter and what it has imported, per rank; `launcher`: the same of torchrun or accelerate
+   * - `cudaRuntime`: libraries and driver context of a CUDA process, per rank
+   * - `loading`: weights that are copied or converted while they are loaded; `mappedCheckpoint`: pages of safetensors files
+   * - `dataloaderWorkers`: forked workers and the batches they have ready; `pinnedBuffers`: page-locked batches
+   * - `offloadedStates`, `offloadedGradients`, `offloadedParameters`, `offloadedActivations`: what an engine keeps on the host;
+   *   `pinnedRounding`: what page-locked buffers are rounded up by; `pagedStates`: paged optimizers
+   * - `saving`: weights copied to the host to be written
+   */
   readonly terms: Readonly<Record<string, number>>;
 }
 

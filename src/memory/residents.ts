@@ -46,33 +46,15 @@ export function residentsOf(
 }
 
 /** What the launch says about its optimizer beside its name. */
-const optimizerSettings = (values: PlanValues): OptimizerSettings => ({
+export const optimizerSettings = (values: PlanValues): OptimizerSettings => ({
   args: optimizerArguments(values.optimArgs),
   targetModules: values.optimTargetModules,
 });
 
-const asFp32 = (groups: readonly ParameterGroup[]): ParameterGroup[] =>
+/** The same tensors in fp32. */
+export const asFp32 = (groups: readonly ParameterGroup[]): ParameterGroup[] =>
   groups.map(({ parameter, count, ...group }) => ({
     ...group,
     parameter: new Parameter(parameter.rows, parameter.columns, dtypeCode('fp32'), true),
     count,
   }));
-
-/** Weights, states and gradients that live on the host, bytes of one rank. */
-export function offloadedBytes(
-  values: PlanValues,
-  plan: ParameterPlan,
-  residents: Residents,
-  sharding: Sharding,
-): number {
-  const { offload } = values.distributed;
-  const trainable = plan.groups.filter((group) => group.parameter.trainable && !plan.idle.has(group));
-  let total = residents.optimizer.hostBytes;
-  if (offload.includes('optimizer')) {
-    const cost = findOptimizer(values.optim)!.cost(asFp32(trainable), optimizerSettings(values));
-    total += Math.ceil(cost.statesBytes * sharding.stateShare) + masterBytes(plan, sharding);
-    total += shardedGradientBytes(trainable, sharding);
-  }
-  if (offload.includes('parameters')) total += shardedWeightBytes(plan, sharding, values.dtype);
-  return total;
-}

@@ -57,7 +57,7 @@ export function planRun(request: PlanRequest): Plan {
     shortfallBytes: Math.max(0, least.estimate.vram.devicePeakBytes - budget.usableBytes),
     hostShortfallBytes: Math.max(
       0,
-      least.estimate.ram.peakBytes - (surroundings.hostRamBytes ?? Number.POSITIVE_INFINITY),
+      least.estimate.ram.neededBytes - (surroundings.hostRamBytes ?? Number.POSITIVE_INFINITY),
     ),
     smallest: least,
     wouldFit,

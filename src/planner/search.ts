@@ -50,7 +50,7 @@ export interface SearchOutcome {
 /** Bytes above the limits, device and host together; infinite where there is no estimate. */
 function overflow(estimate: MemoryEstimate | undefined, { deviceBytes, hostBytes }: Limits): number {
   if (!estimate) return Number.POSITIVE_INFINITY;
-  const host = hostBytes === undefined ? 0 : Math.max(0, estimate.ram.peakBytes - hostBytes);
+  const host = hostBytes === undefined ? 0 : Math.max(0, estimate.ram.neededBytes - hostBytes);
   return Math.max(0, estimate.vram.devicePeakBytes - deviceBytes) + host;
 }
 

@@ -95,6 +95,7 @@ export function toyEstimate(values: PlanValues): Result<MemoryEstimate> {
     },
     ram: {
       peakBytes: Math.round(3 * GiB + hostStates),
+      neededBytes: Math.round(3 * GiB + hostStates),
       terms: { pythonStack: 3 * GiB, pagedStates: Math.round(hostStates) },
     },
     assumptions: [],

@@ -34,7 +34,7 @@ export function estimateOf(terms: Partial<Record<keyof MemoryEstimate['vram']['t
       peakPhase: 'backward',
       terms: all,
     },
-    ram: { peakBytes: 6 * GiB, terms: { pythonStack: 4 * GiB, dataloaderWorkers: 2 * GiB } },
+    ram: { peakBytes: 6 * GiB, neededBytes: 6 * GiB, terms: { pythonStack: 4 * GiB, dataloaderWorkers: 2 * GiB } },
     assumptions: ['every row is full'],
   };
 }

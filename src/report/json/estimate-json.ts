@@ -23,7 +23,11 @@ export const estimateBody = ({ params, vram, ram, assumptions }: MemoryEstimate)
       ]),
     ),
   },
-  ram: { peak_bytes: Math.round(ram.peakBytes), terms: whole(Object.entries(ram.terms)) },
+  ram: {
+    peak_bytes: Math.round(ram.peakBytes),
+    needed_bytes: Math.round(ram.neededBytes),
+    terms: whole(Object.entries(ram.terms)),
+  },
   assumptions: [...assumptions],
 });
 

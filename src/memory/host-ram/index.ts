@@ -1,0 +1,3 @@
+export type { HostInput, HostModel, HostTerms } from './host-input.ts';
+export { hostModelOf } from './host-input.ts';
+export { hostRam } from './stages.ts';
