@@ -43,8 +43,8 @@ export interface RamEstimate {
    * - `cudaRuntime`: libraries and driver context of a CUDA process, per rank
    * - `loading`: weights that are copied or converted while they are loaded; `mappedCheckpoint`: pages of safetensors files
    * - `dataloaderWorkers`: forked workers and the batches they have ready; `pinnedBuffers`: page-locked batches
-   * - `offloadedStates`, `offloadedGradients`, `offloadedParameters`, `offloadedActivations`: what an engine keeps on the host;
-   *   `pinnedRounding`: what page-locked buffers are rounded up by; `pagedStates`: paged optimizers
+   * - `offloadedStates`, `offloadedGradients`, `offloadedParameters`, `offloadedActivations`: what an engine or an optimizer keeps on
+   *   the host; `pinnedRounding`: what page-locked buffers are rounded up by
    * - `saving`: weights copied to the host to be written
    */
   readonly terms: Readonly<Record<string, number>>;

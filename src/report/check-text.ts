@@ -105,11 +105,16 @@ function memory(report: CheckReport, options: TextOptions): string[] {
   if (!estimate) return [];
   const host = hardware.host ? ` of ${formatBytes(hardware.host.availableBytes)} available` : '';
   const { peakBytes, neededBytes } = estimate.ram;
-  const mapped = peakBytes > neededBytes ? `; up to ${formatBytes(peakBytes)} with mapped files where there is room` : '';
+  const mapped =
+    peakBytes > neededBytes ? `; up to ${formatBytes(peakBytes)} with mapped files where there is room` : '';
   return [
     headed('memory', `one GPU at its peak, in the ${estimate.vram.peakPhase} phase`, options),
     ...renderMemoryBars(estimate, budget, options),
-    wrap(`  host RAM ${formatBytes(estimate.ram.neededBytes)}${host}, all processes of a node${mapped}`, options.width, 4),
+    wrap(
+      `  host RAM ${formatBytes(estimate.ram.neededBytes)}${host}, all processes of a node${mapped}`,
+      options.width,
+      4,
+    ),
   ];
 }
 

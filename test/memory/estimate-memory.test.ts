@@ -162,7 +162,7 @@ describe('more than one device', () => {
     const on = spread('zero2');
     const off = spread('zero2', ['optimizer']);
     expect(off.vram.terms.optimizerStates).toBe(0);
-    expect(off.ram.terms.offloadedStates).toBeGreaterThan(facts.parameters * 12);
+    expect(off.ram.terms.offloadedStates).toBeGreaterThanOrEqual(facts.parameters * 12);
     expect(on.ram.terms.offloadedStates ?? 0).toBe(0);
   });
 });

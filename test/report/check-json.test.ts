@@ -172,7 +172,11 @@ describe('estimateJson', () => {
       'cuda_context',
     ]);
     expect(json.params).toEqual({ total: 10, trainable: 2 });
-    expect(json.ram).toEqual({ peak_bytes: 6 * GiB, needed_bytes: 6 * GiB, terms: { python_stack: 4 * GiB, dataloader_workers: 2 * GiB } });
+    expect(json.ram).toEqual({
+      peak_bytes: 6 * GiB,
+      needed_bytes: 6 * GiB,
+      terms: { python_stack: 4 * GiB, dataloader_workers: 2 * GiB },
+    });
     const sum = Object.values(json.vram.terms).reduce((total, bytes) => total + bytes, 0);
     expect(sum).toBe(json.vram.device_peak_bytes);
   });

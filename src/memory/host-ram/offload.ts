@@ -13,16 +13,17 @@ const FP32 = 4;
  * gradients, pinned each by itself, and the optimizer's states in their dtype. Pinning rounds up to powers of two.
  */
 export function offload(input: HostInput): HostTerms {
+  // Optimizers that keep states on the host by themselves; paged ones only as far as the device is full, so this is the most.
+  const { hostBytes } = input.residents.optimizer;
   const targets = input.values.distributed.offload;
   const engine = input.sharding.engine;
   const optimizer = targets.includes('optimizer');
   const parameters = targets.includes('parameters');
-  if (!optimizer && !parameters) return {};
+  if (!optimizer && !parameters) return { offloadedStates: hostBytes };
   const terms = engine === 'fsdp' ? fsdp(input) : deepspeed(input, optimizer, parameters);
   const { pinned, states, weights, gradients } = terms;
   return {
-    ...(optimizer ? { offloadedStates: states } : {}),
-    ...(optimizer ? { offloadedGradients: gradients } : {}),
+    ...(optimizer ? { offloadedStates: states, offloadedGradients: gradients } : { offloadedStates: hostBytes }),
     ...(parameters ? { offloadedParameters: weights } : {}),
     pinnedRounding: pinned,
   };
@@ -92,9 +93,6 @@ function unitRounding({ plan }: HostInput, weights: number, gradients: number): 
     0,
   );
 }
-
-/** Optimizer states in CUDA managed memory: on the host as far as the device is full, so at most all of them. */
-export const pagedStates = ({ residents }: HostInput): number => residents.optimizer.hostBytes;
 
 /** Boundary activations of a micro batch, one pinned buffer a layer, bytes of one rank. */
 export function offloadedActivations({ values, model }: HostInput): number {

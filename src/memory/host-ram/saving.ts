@@ -22,7 +22,11 @@ export function saving(input: HostInput): number {
   if (strategy === 'zero3') return model.parameters * 2;
   const trained =
     plan.trainable *
-    (values.method === 'full' ? loadedWidth(input) : (values.lora?.adapterDtype ?? 'fp32') === 'fp32' ? 4 : 2);
+    (values.method === 'full'
+      ? loadedWidth(input)
+      : ((values.lora ?? values.ia3)?.adapterDtype ?? 'fp32') === 'fp32'
+        ? 4
+        : 2);
   return Math.max(
     Math.min(trained, shardLimit(values.versions.transformers)),
     Math.min(largestState, plan.trainable * 4),

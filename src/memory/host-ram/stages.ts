@@ -2,7 +2,7 @@ import type { RamEstimate } from '../estimate.ts';
 import { dataloader, loaderOf } from './dataloader.ts';
 import type { HostInput, HostTerms } from './host-input.ts';
 import { loading } from './loading.ts';
-import { offload, offloadedActivations, pagedStates } from './offload.ts';
+import { offload, offloadedActivations } from './offload.ts';
 import { cudaRuntime, launcher, pythonStack } from './python-stack.ts';
 import { saving } from './saving.ts';
 
@@ -21,7 +21,6 @@ export function hostRam(input: HostInput): RamEstimate {
   const held = {
     ...base,
     ...offloaded,
-    pagedStates: pagedStates(input) * ranks,
     offloadedActivations: offloadedActivations(input) * ranks,
     ...dataloader(loaderOf(input)),
   };
@@ -31,22 +30,27 @@ export function hostRam(input: HostInput): RamEstimate {
 }
 
 const perNode = (terms: HostTerms, ranks: number): HostTerms =>
-  Object.fromEntries(Object.entries(terms).map(([name, bytes]) => [name, bytes * ranks]));
+  ranks === 1 ? terms : Object.fromEntries(Object.entries(terms).map(([name, bytes]) => [name, bytes * ranks]));
 
-/** Rounded to whole bytes; parts that are nothing are left out. */
-const rounded = (terms: HostTerms): HostTerms =>
-  Object.fromEntries(
-    Object.entries(terms)
-      .map(([name, bytes]) => [name, Math.round(bytes)] as const)
-      .filter(([name, bytes]) => bytes > 0 || name === 'pythonStack'),
-  );
+/** What a stage takes, and of it what nobody takes back, whole bytes. Every term is rounded by itself, so that they add up. */
+function sizeOf(stage: HostTerms): { readonly peak: number; readonly needed: number } {
+  let peak = 0;
+  for (const name in stage) peak += Math.round(stage[name]!);
+  return { peak, needed: peak - Math.round(stage[TAKEN_BACK] ?? 0) };
+}
 
-const sum = (terms: HostTerms): number => Object.values(terms).reduce((total, bytes) => total + bytes, 0);
-const needed = (terms: HostTerms): number => sum(terms) - (terms[TAKEN_BACK] ?? 0);
-
-/** The stage with the highest peak, and what the hungriest one cannot do without. */
+/** The stage with the highest peak, without the parts that are nothing, and what the hungriest one cannot do without. */
 export function largestStage(stages: readonly HostTerms[]): RamEstimate {
-  const whole = stages.map(rounded);
-  const terms = whole.reduce((most, stage) => (sum(stage) > sum(most) ? stage : most));
-  return { peakBytes: sum(terms), neededBytes: Math.max(...whole.map(needed)), terms };
+  let [largest, peakBytes, neededBytes] = [stages[0]!, 0, 0];
+  for (const stage of stages) {
+    const { peak, needed } = sizeOf(stage);
+    if (peak > peakBytes) [largest, peakBytes] = [stage, peak];
+    neededBytes = Math.max(neededBytes, needed);
+  }
+  const terms: Record<string, number> = {};
+  for (const name in largest) {
+    const bytes = Math.round(largest[name]!);
+    if (bytes > 0) terms[name] = bytes;
+  }
+  return { peakBytes, neededBytes, terms };
 }
