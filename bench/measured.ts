@@ -5,6 +5,7 @@ import { factsOf } from './measured-models.ts';
 import { type MeasuredRow, planOfMeasured, readMeasuredRows, sourceOf } from './measured-rows.ts';
 
 const GIB = 2 ** 30;
+let argumentAllocator: 'summed' | 'simulated' = 'simulated';
 
 interface Score {
   readonly row: MeasuredRow;
@@ -30,16 +31,19 @@ function score(row: MeasuredRow): Score {
   if (typeof plan === 'string') return refused(plan);
   const facts = factsOf(row.model);
   if (typeof facts === 'string') return refused(facts);
-  const result = estimateMemory(plan.values, facts, plan.device);
+  const result = estimateMemory(plan.values, facts, plan.device, argumentAllocator);
   if (!result.ok) return refused(result.error[0]!.message);
   const { vram } = result.value;
   const measured = row.peak_gib * GIB;
+  // Near the size of the card the allocator flushes its cache: no reading can be above it.
+  const limit = (row.gpu_total_gib ?? Number.POSITIVE_INFINITY) * GIB;
   if (row.peak_metric === 'unknown') {
     const inside = measured >= vram.allocatedPeakBytes * 0.95 && measured <= vram.devicePeakBytes * 1.05;
     const near = Math.min(Math.max(measured, vram.allocatedPeakBytes), vram.devicePeakBytes);
     return { row, error: near / measured - 1, refusal: undefined, inside, estimate: result.value, width: undefined };
   }
-  const [bytes, low, high] = intervalOf(result.value, row);
+  const [predicted, low, high] = intervalOf(result.value, row);
+  const bytes = Math.min(predicted, Math.max(vram.allocatedPeakBytes, limit));
   return {
     row,
     error: bytes / measured - 1,
@@ -54,9 +58,9 @@ function score(row: MeasuredRow): Score {
 function intervalOf({ vram }: MemoryEstimate, row: MeasuredRow): readonly [number, number, number] {
   switch (row.peak_metric) {
     case 'allocated':
-      return [vram.allocatedPeakBytes, vram.lowBytes, vram.highBytes];
+      return [vram.allocatedPeakBytes, vram.intervals!.allocated.lowBytes, vram.intervals!.allocated.highBytes];
     case 'reserved':
-      return [vram.reservedPeakBytes, vram.lowBytes, vram.highBytes];
+      return [vram.reservedPeakBytes, vram.intervals!.reserved.lowBytes, vram.intervals!.reserved.highBytes];
     default:
       return [vram.devicePeakBytes, vram.lowBytes, vram.highBytes];
   }
@@ -105,6 +109,7 @@ export function main(argv: readonly string[]): number {
   }
   const list = join(dirname(path), 'recommended.txt');
   const recommended = new Set(existsSync(list) ? readFileSync(list, 'utf8').split(/\s+/).filter(Boolean) : []);
+  if (argv.includes('--summed')) argumentAllocator = 'summed';
   const scores = readMeasuredRows(path).map(score);
   const pattern = argument(argv, '--rows');
   if (pattern !== undefined) {

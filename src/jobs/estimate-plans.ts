@@ -26,7 +26,7 @@ async function estimateLine(ports: Ports, line: string, number: number): Promise
   const model = await findModel(ports, plan.value.spec, undefined);
   if (!model.ok) return { id, estimate: model };
   const values = planValues(plan.value.spec, model.value.facts.checkpointDtype);
-  return { id, estimate: values.ok ? estimateMemory(values.value, model.value.facts) : values };
+  return { id, estimate: values.ok ? estimateMemory(values.value, model.value.facts, {}, 'simulated') : values };
 }
 
 const idOf = (value: unknown): string | undefined => {

@@ -4,6 +4,7 @@ import { dataParallelSize, type PlanValues } from '../spec/index.ts';
 import { targetNames } from './adapters/index.ts';
 import { findOptimizer, refusalOf } from './optimizers/index.ts';
 import type { ParameterPlan } from './parameters.ts';
+import { versionFacts } from './versions.ts';
 
 /** Everything about a plan that this estimator has no rule for, or that the trainer itself would refuse. */
 export function checkPlan(values: PlanValues, facts: ModelFacts): Diagnostic[] {
@@ -121,7 +122,7 @@ function positionsOf(ops: readonly Op[]): number | undefined {
 /** PEFT wraps stacked experts only without dropout, and gate and up projection only together. */
 function checkExperts(values: PlanValues, facts: ModelFacts): Diagnostic[] {
   const { lora } = values;
-  if (!lora || values.method === 'full') return [];
+  if (!lora || values.method === 'full' || versionFacts(values.versions).loopsExperts) return [];
   let names: { gate: string; up: string; down: string; router: string } | undefined;
   for (const ops of facts.description.kinds) {
     visitOps(ops, '', (op) => {

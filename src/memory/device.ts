@@ -29,8 +29,8 @@ const BY_GENERATION: readonly (readonly [major: number, bytes: number, low: numb
 ];
 const UNKNOWN = [500, 250, 950] as const;
 
-/** NCCL's channels and buffers of one communicator, MiB. */
-const NCCL = [300, 150, 900] as const;
+/** NCCL's channels and buffers, and what a second stream's kernels load, MiB: nvidia-smi minus reserved of published FSDP runs. */
+const NCCL = [1200, 200, 2200] as const;
 
 export function contextBytes(device: DeviceFacts, ranks: number): ContextBytes {
   const major = device.computeCapability?.major;

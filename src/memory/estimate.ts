@@ -15,6 +15,11 @@ export type TermName = (typeof TERM_NAMES)[number];
 
 export type Phase = 'load' | 'forward' | 'backward' | 'optimizer' | 'eval' | 'save' | 'resume';
 
+export interface Interval {
+  readonly lowBytes: number;
+  readonly highBytes: number;
+}
+
 /** Device memory of one GPU, integer bytes. Three peaks, never mixed up. */
 export interface VramEstimate {
   /** What `torch.cuda.max_memory_allocated()` reports. */
@@ -26,6 +31,8 @@ export interface VramEstimate {
   /** Interval around the device peak. */
   readonly lowBytes: number;
   readonly highBytes: number;
+  /** Intervals around the other two counters. */
+  readonly intervals?: { readonly allocated: Interval; readonly reserved: Interval };
   readonly peakPhase: Phase;
   /** Adds up to `devicePeakBytes`. */
   readonly terms: Readonly<Record<TermName, number>>;

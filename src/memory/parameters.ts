@@ -12,6 +12,7 @@ import {
 import type { PlanValues } from '../spec/index.ts';
 import { adaptersFor } from './adapters/index.ts';
 import { BF16, Buffer, type Dtype, F16, F32, Node, roundUp, Tensor, widthOf } from './tape/tape.ts';
+import { versionFacts } from './versions.ts';
 
 export const dtypeCode = (dtype: FloatDType): Dtype => (dtype === 'fp32' ? F32 : dtype === 'bf16' ? BF16 : F16);
 
@@ -87,12 +88,21 @@ export interface MoeState {
   readonly biases: { readonly router: Parameter; readonly gateUp: Parameter; readonly down: Parameter } | undefined;
 }
 
+/** Experts as modules of their own (transformers before 5): every expert's projections are alike, so one state stands for all. */
+export interface LoopedExperts {
+  readonly router: LinearState;
+  readonly gate: LinearState;
+  readonly up: LinearState;
+  readonly down: LinearState;
+}
+
 /** Parameters of one op, in the order of the module. */
 export interface OpState {
   readonly linear?: LinearState;
   readonly weight?: Parameter;
   readonly bias?: Parameter;
   readonly moe?: MoeState;
+  readonly looped?: LoopedExperts;
   /** Trained copy of a module beside the frozen one (PEFT modules_to_save). */
   readonly frozenCopy?: Parameter;
 }
@@ -238,6 +248,33 @@ export function planParameters(
     return { weight: make(op.rows, op.size, rest, true, count), frozenCopy: frozen };
   };
 
+  // Gated experts behind a plain `gate` were modules; others (gpt-oss, Granite) have always been stacked.
+  const modules = versionFacts(values.versions).loopsExperts;
+  const loops = ({ router, logits, biased, ungated }: MoeOp): boolean =>
+    modules && router === 'gate' && logits === undefined && !biased && !ungated;
+  const loopedState = (op: MoeOp, path: string, count: number): LoopedExperts => {
+    const { hiddenSize, intermediateSize, experts } = op;
+    const block = joinPath(path, op.name);
+    const names = op.targetNames ?? { router: op.router, gate: 'gate_proj', up: 'up_proj', down: 'down_proj' };
+    const layer = (name: string, inFeatures: number, outFeatures: number): LinearOp => ({
+      op: 'linear',
+      name,
+      inFeatures,
+      outFeatures,
+      bias: false,
+      form: 'linear',
+      input: '',
+      output: '',
+    });
+    const expert = joinPath(block, 'experts.0');
+    return {
+      router: linearState(layer(names.router, hiddenSize, experts), block, count),
+      gate: linearState(layer(names.gate, hiddenSize, intermediateSize), expert, count * experts),
+      up: linearState(layer(names.up, hiddenSize, intermediateSize), expert, count * experts),
+      down: linearState(layer(names.down, intermediateSize, hiddenSize), expert, count * experts),
+    };
+  };
+
   const addOps = (ops: readonly Op[], path: string, count: number, scored = false): void =>
     visitOps(ops, path, (op, at) => {
       switch (op.op) {
@@ -267,7 +304,7 @@ export function planParameters(
           if (op.eager === 'sinks') states.set(op, { weight: make(1, op.heads, rest, !peft, count) });
           break;
         case 'moe':
-          states.set(op, { moe: moeState(op, count) });
+          states.set(op, loops(op) ? { looped: loopedState(op, at, count) } : { moe: moeState(op, count) });
           break;
         default:
       }

@@ -4,7 +4,7 @@ import { type OptimizerSettings, optimizerArguments } from './optimizers/optimiz
 import { dtypeCode, Parameter, type ParameterGroup, type ParameterPlan } from './parameters.ts';
 import {
   communicationBytes,
-  gatheredLayerBytes,
+  gatheringOf,
   masterBytes,
   type Sharding,
   shardedGradientBytes,
@@ -34,7 +34,7 @@ export function residentsOf(
     gradientBytes: onDevice ? gradients : 0,
     gradientShare: onDevice && !inBackward ? sharding.gradientShare : 0,
     communicationBytes: communication,
-    gatheredLayerBytes: gatheredLayerBytes(plan, sharding),
+    gathering: gatheringOf(plan, sharding, values.distributed.strategy),
     lastingCommunicationBytes: sharding.engine === 'fsdp' ? 0 : communication,
     optimizer: {
       statesBytes: onDevice ? Math.ceil(cost.statesBytes * sharding.stateShare) + masterBytes(plan, sharding) : 0,

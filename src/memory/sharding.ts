@@ -1,5 +1,5 @@
 import type { FloatDType } from '../core/index.ts';
-import { dataParallelSize, type PlanValues } from '../spec/index.ts';
+import { dataParallelSize, type PlanValues, type Strategy } from '../spec/index.ts';
 import { dtypeCode, type ParameterGroup, type ParameterPlan } from './parameters.ts';
 import { F32, widthOf } from './tape/tape.ts';
 
@@ -106,9 +106,17 @@ export function shardedGradientBytes(groups: readonly ParameterGroup[], sharding
 export const masterBytes = (plan: ParameterPlan, sharding: Sharding): number =>
   sharding.masterWeights ? Math.ceil(plan.trainable * 4 * sharding.stateShare) : 0;
 
-/** Gathered layers of FSDP while layers run, bytes: the one in use and the one fetched ahead. */
-export const gatheredLayerBytes = (plan: ParameterPlan, sharding: Sharding): number =>
-  sharding.engine === 'fsdp' && sharding.weightShare < 1 ? 2 * Math.max(0, ...plan.kindBytes) : 0;
+/** Parameters gathered for the layer in use, bytes, and how many layers' worth there are at once in a forward pass. */
+export interface Gathering {
+  readonly layerBytes: number;
+  /** FSDP 1 fetches ahead in the backward pass alone (`backward_prefetch`), FSDP 2 in both. */
+  readonly forwardLayers: number;
+}
+
+export const gatheringOf = (plan: ParameterPlan, sharding: Sharding, strategy: Strategy): Gathering => ({
+  layerBytes: sharding.engine === 'fsdp' && sharding.weightShare < 1 ? Math.max(0, ...plan.kindBytes) : 0,
+  forwardLayers: strategy === 'fsdp1' ? 1 : 2,
+});
 
 /** DeepSpeed's default bucket, elements. */
 const BUCKET_ELEMENTS = 5e8;

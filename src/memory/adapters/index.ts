@@ -3,6 +3,7 @@ import { type LinearOp, type ModelDescription, type MoeOp, visitOps } from '../.
 import type { Ia3, Lora, PlanValues } from '../../spec/index.ts';
 import type { Adapter, Parameter } from '../parameters.ts';
 import { BF16, type Dtype, F16, F32 } from '../tape/tape.ts';
+import { versionFacts } from '../versions.ts';
 
 type Make = (rows: number, columns: number, dtype: Dtype) => Parameter;
 
@@ -38,7 +39,8 @@ export const matchesTarget = (path: string, targets: readonly string[]): boolean
 export function adaptersFor(description: ModelDescription, values: PlanValues): Adapters {
   if (values.ia3) return ia3(values.ia3);
   if (!values.lora || values.method === 'full') return NONE;
-  return lora(description, values.lora, targetNames(description, values), values.method === 'dora');
+  const stacked = versionFacts(values.versions).loopsExperts ? new Set<string>() : expertNames(description);
+  return lora(description, values.lora, targetNames(description, values), values.method === 'dora', stacked);
 }
 
 function ia3({ targetModules, feedforwardModules, adapterDtype }: Ia3): Adapters {
@@ -77,13 +79,12 @@ function lora(
   settings: Lora,
   targets: 'all' | readonly string[],
   dora: boolean,
+  taken: ReadonlySet<string>,
 ): Adapters {
   const { r, loraDropout, modulesToSave } = settings;
   const dtype = code(settings.adapterDtype);
   const all = targets === 'all';
   const names = all ? [] : targets;
-  // A name that stands for an expert's projection is taken for the stacked weights alone (PEFT's v4 → v5 conversion).
-  const taken = expertNames(description);
   const asks = (name: string): boolean =>
     all || matchesTarget(name, names) || names.some((n) => n.endsWith(`.${name}`));
   return {
@@ -109,6 +110,7 @@ function lora(
   };
 }
 
+/** Names that stand for an expert's projection are taken for the stacked weights alone (PEFT's v4 → v5 conversion). */
 function expertNames(description: ModelDescription): ReadonlySet<string> {
   const names = new Set<string>();
   for (const ops of description.kinds) {

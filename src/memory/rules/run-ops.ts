@@ -20,6 +20,7 @@ import { divide } from './divide.ts';
 import { embedding } from './embedding.ts';
 import { gatedProduct, opensGate } from './fused-kernels.ts';
 import { linear } from './linear.ts';
+import { loopedExperts } from './looped-experts.ts';
 import { moe } from './moe.ts';
 import { norm } from './norm.ts';
 import { positionBias } from './position-bias.ts';
@@ -131,9 +132,11 @@ function runOp(ctx: Context, op: Op, frame: Frame): void {
       bind(ctx, frame, op.output, positionBias(ctx, op, read(frame, op.keys)));
       break;
     case 'moe':
-      unary(ctx, op, frame, (x) =>
-        moe(ctx, op, ctx.states.get(op)!.moe!, x, op.logits === undefined ? undefined : read(frame, op.logits)),
-      );
+      unary(ctx, op, frame, (x) => {
+        const state = ctx.states.get(op)!;
+        if (state.looped) return loopedExperts(ctx, op, state.looped, x);
+        return moe(ctx, op, state.moe!, x, op.logits === undefined ? undefined : read(frame, op.logits));
+      });
       break;
     case 'call': {
       const inner: Frame = new Map();

@@ -1,3 +1,4 @@
+import { type AllocationLog, FIRST_ID } from '../allocator/script.ts';
 import { TERM_NAMES, type TermName } from '../estimate.ts';
 
 /** Number formats as small integers: this is the inner loop of the estimator. */
@@ -20,6 +21,8 @@ export const roundUp = (bytes: number): number => Math.ceil(bytes / 512) * 512;
 /** One storage: freed when the last name, saved reference or gradient slot lets go. */
 export class Buffer {
   refs = 1;
+  /** Name in the recording of allocations, 0: not recorded. */
+  id = 0;
   /** Heads before tokens in memory: viewing it as (batch, tokens, heads × dim) needs a copy. */
   headMajor = false;
 
@@ -73,6 +76,7 @@ export interface Segment {
   /** What it left behind in all (negative: freed). */
   readonly end: number;
   readonly endOwners: Float64Array;
+  readonly log: AllocationLog | null;
 }
 
 /**
@@ -99,6 +103,9 @@ export class Tape {
   nodes: Node[] = [];
   /** The running node, where it holds its values by a saved-tensor hook (a checkpointed block). */
   private unpacked: Node | null = null;
+  /** Allocations and frees since `begin`, when recorded. */
+  log: number[] | null = null;
+  private nextId = FIRST_ID;
   private complete: (Node | Buffer)[] = [];
   private live = new Float64Array(OWNERS);
   private total = 0;
@@ -106,6 +113,7 @@ export class Tape {
   private peakOwners = new Float64Array(OWNERS);
 
   begin(): void {
+    if (this.log !== null) this.log = [];
     this.live = new Float64Array(OWNERS);
     this.peakOwners = new Float64Array(OWNERS);
     this.total = 0;
@@ -113,7 +121,7 @@ export class Tape {
   }
 
   end(): Segment {
-    return { peak: this.peak, peakOwners: this.peakOwners, end: this.total, endOwners: this.live };
+    return { peak: this.peak, peakOwners: this.peakOwners, end: this.total, endOwners: this.live, log: this.log };
   }
 
   private add(bytes: number, to: number): void {
@@ -128,7 +136,13 @@ export class Tape {
   bytes(bytes: number, to = this.owner): Buffer {
     const size = this.saves >= this.stopAt ? 0 : roundUp(bytes);
     this.add(size, to);
-    return new Buffer(size, to);
+    const buffer = new Buffer(size, to);
+    if (size > 0 && this.log !== null) {
+      buffer.id = this.nextId;
+      this.nextId += 1;
+      this.log.push(buffer.id, size);
+    }
+    return buffer;
   }
 
   alloc(elements: number, dtype: Dtype): Buffer {
@@ -147,6 +161,7 @@ export class Tape {
     if (buffer.refs === 0) {
       this.live[buffer.owner]! -= buffer.bytes;
       this.total -= buffer.bytes;
+      if (buffer.id !== 0 && this.log !== null) this.log.push(-buffer.id, 0);
     }
   }
 

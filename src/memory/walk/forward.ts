@@ -1,8 +1,10 @@
 import type { ModelDescription } from '../../model/index.ts';
 import type { FusedKernel, GradientCheckpointing } from '../../spec/index.ts';
+import type { Recorder } from '../allocator/script.ts';
 import type { Phase } from '../estimate.ts';
 import type { ParameterPlan } from '../parameters.ts';
 import { type AttentionKernel, endAutocast } from '../rules/context.ts';
+import type { Gathering } from '../sharding.ts';
 import { type Dtype, owner, type Tape } from '../tape/tape.ts';
 import { outside, type Shared } from './layers.ts';
 import { headAndLoss, type LossOptions } from './loss.ts';
@@ -31,8 +33,8 @@ export interface PassInput {
   readonly loss: LossOptions;
   /** Runs the model that the loss compares with, while everything of this pass is there. */
   readonly reference?: () => ForwardResult;
-  /** Gathered parameters while layers run, bytes. */
-  readonly gatheredLayerBytes: number;
+  readonly gathering: Gathering;
+  readonly recorder: Recorder | undefined;
   /** Inputs of layers and their gradients last until the backward pass ends; see `holdsInputs` of Sharding. */
   readonly holdsInputs: boolean;
 }
@@ -71,13 +73,17 @@ export function forwardPass(input: PassInput, phase: Phase): ForwardResult {
   tape.owner = LOGITS;
   tape.begin();
   const { root, finish } = headAndLoss(main.ctx, description, plan, main.states, input.loss);
-  timeline.play(phase, tape.end());
+  const loss = tape.end();
+  timeline.play(phase, loss);
+  input.recorder?.add(loss, 'forward');
   const end = (): void => {
     if (!finish) return;
     tape.owner = LOGITS;
     tape.begin();
     finish();
-    timeline.play(phase, tape.end());
+    const finished = tape.end();
+    timeline.play(phase, finished);
+    input.recorder?.add(finished, 'forward');
   };
   if (input.loss.kind !== 'reference') {
     const reference = input.reference?.();
@@ -88,7 +94,9 @@ export function forwardPass(input: PassInput, phase: Phase): ForwardResult {
   tape.begin();
   endAutocast(main.ctx);
   if (tape.noGrad && encoder) tape.drop(encoder.states);
-  timeline.settle(tape.end());
+  const leaving = tape.end();
+  timeline.settle(leaving);
+  input.recorder?.add(leaving, 'forward');
   main.leaveAutocast();
   encoder?.leaveAutocast();
 

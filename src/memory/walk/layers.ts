@@ -1,5 +1,6 @@
 import type { Stack } from '../../model/index.ts';
 import type { GradientCheckpointing } from '../../spec/index.ts';
+import { GRADIENT_ID, INPUT_ID } from '../allocator/script.ts';
 import { type Context, endAutocast, type Frame } from '../rules/context.ts';
 import { runOps } from '../rules/run-ops.ts';
 import { Buffer, type Dtype, Node, owner, roundUp, type Segment, Tensor, widthOf } from '../tape/tape.ts';
@@ -20,6 +21,9 @@ export interface LayerSummary {
   readonly autocastEnd: Segment;
   readonly backward: Segment;
   readonly output: Input;
+  /** Ids of the output and of the input's gradient in the recordings. */
+  readonly outputId: number;
+  readonly gradientId: number;
   /** The input was freed with the forward pass: nothing keeps it. */
   readonly inputFreed: boolean;
   /** Eager attention weights that go back to the model's loop and are kept by nothing else, bytes. */
@@ -74,6 +78,7 @@ export class Layers {
     const { batch, tokens } = this.ctx;
     const elements = batch * tokens * this.stack.hiddenSize;
     const buffer = new Buffer(roundUp(elements * widthOf(dtype)), ACTIVATIONS);
+    buffer.id = INPUT_ID;
     return new Tensor(buffer, elements, dtype, needsGrad ? new Node(elements, dtype, () => {}) : null);
   }
 
@@ -115,6 +120,7 @@ export class Layers {
   private receive(output: Tensor): void {
     if (!output.node) return;
     const grad = new Buffer(roundUp(output.elements * widthOf(output.dtype)), TEMPORARY);
+    grad.id = GRADIENT_ID;
     output.node.grad = grad;
   }
 
@@ -156,6 +162,8 @@ export class Layers {
       inputFreed,
       weightsBytes: tape.noGrad ? this.weightsBytes : 0,
       output: describe(output),
+      outputId: output.buffer.id,
+      gradientId: x.node?.grad?.id ?? 0,
     };
   }
 
@@ -232,6 +240,8 @@ export class Layers {
       inputFreed: checkpointing.offload,
       weightsBytes,
       output: describe(output),
+      outputId: output.buffer.id,
+      gradientId: x.node?.grad?.id ?? 0,
     };
   }
 }

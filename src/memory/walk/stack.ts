@@ -1,4 +1,5 @@
 import type { Stack } from '../../model/index.ts';
+import { GRADIENT_ID, INPUT_ID } from '../allocator/script.ts';
 import type { Phase } from '../estimate.ts';
 import type { Context, Frame } from '../rules/context.ts';
 import { runOps } from '../rules/run-ops.ts';
@@ -49,7 +50,10 @@ export function stackPass(
     ? Array.from({ length: rotaryTables.pairs * 2 }, () => tape.alloc(rotaryElements, hidden.dtype))
     : [];
   const masks = makeMasks(input, stack, tokens, widthOf(hidden.dtype));
-  timeline.play(phase, tape.end());
+  const { recorder } = input;
+  const opening = tape.end();
+  timeline.play(phase, opening);
+  recorder?.add(opening, 'forward', 0, hidden.buffer.id);
   const ctx: Context = {
     ...base,
     tokens,
@@ -67,6 +71,7 @@ export function stackPass(
   let current = { dtype: hidden.dtype, needsGrad: hidden.node !== null };
   const inputBytes = hidden.buffer.bytes;
   const runs: { readonly summary: LayerSummary; times: number }[] = [];
+  const instances: number[] = [];
   for (let index = 0; index < stack.layers.length; index += 1) {
     const summary = layers.summary(index, current);
     current = summary.output;
@@ -75,13 +80,21 @@ export function stackPass(
     else runs.push({ summary, times: 1 });
   }
   const inputKept = inputNamed && (runs[0]?.summary.inputFreed ?? false);
-  timeline.add(COMMUNICATION, input.gatheredLayerBytes);
+  const { layerBytes, forwardLayers } = input.gathering;
+  timeline.add(COMMUNICATION, layerBytes * forwardLayers);
   runs.forEach(({ summary, times }, index) => {
     timeline.play(phase, summary.forward, times);
+    if (recorder) {
+      for (let i = 0; i < times; i += 1) {
+        const instance = recorder.newInstance();
+        instances.push(instance);
+        recorder.add(summary.forward, 'forward', instance, summary.outputId);
+      }
+    }
     if (index === 0 && inputKept) timeline.add(ACTIVATIONS, inputBytes);
     if (index === 0 && stack.namesWeights) timeline.add(ACTIVATIONS, summary.weightsBytes);
   });
-  timeline.add(COMMUNICATION, -input.gatheredLayerBytes);
+  timeline.add(COMMUNICATION, -layerBytes * forwardLayers);
 
   // Checkpoints keep the layers' arguments; a mask that the kernel takes as it is is kept by every layer itself.
   const maskSaved = maskHeads > 1 && kernel === 'sdpa' && (input.amp ?? hidden.dtype) === hidden.dtype;
@@ -97,6 +110,7 @@ export function stackPass(
     current.dtype,
     needsGrad ? new Node(elements, current.dtype, () => {}) : null,
   );
+  last.buffer.id = INPUT_ID;
   const finalFrame: Frame = new Map([['hidden_states', last]]);
   runOps(ctx, stack.final, finalFrame);
   const states = finalFrame.get('hidden_states')!;
@@ -104,7 +118,9 @@ export function stackPass(
   tape.nodes = [];
   if (!keepsMasks) for (const mask of masks) tape.release(mask);
   for (const tensor of named) if (tensor.buffer !== hidden.buffer) tape.drop(tensor);
-  timeline.play(phase, tape.end());
+  const closing = tape.end();
+  timeline.play(phase, closing);
+  recorder?.add(closing, 'forward');
   if (inputKept) timeline.add(ACTIVATIONS, -inputBytes);
   if (stack.namesWeights) timeline.add(ACTIVATIONS, -(runs[0]?.summary.weightsBytes ?? 0));
 
@@ -114,8 +130,15 @@ export function stackPass(
     leaveAutocast: () => {
       tape.begin();
       if (tape.noGrad) for (const table of tables) tape.release(table);
-      timeline.settle(tape.end());
-      for (const { summary, times } of runs) timeline.settle(summary.autocastEnd, times);
+      const leaving = tape.end();
+      timeline.settle(leaving);
+      recorder?.add(leaving, 'forward');
+      let next = 0;
+      for (const { summary, times } of runs) {
+        timeline.settle(summary.autocastEnd, times);
+        if (recorder)
+          for (let i = 0; i < times; i += 1) recorder.add(summary.autocastEnd, 'forward', instances[next++]);
+      }
     },
     backward: (before) => {
       tape.begin();
@@ -123,17 +146,35 @@ export function stackPass(
       tape.owner = TEMPORARY;
       tape.backward(finalNodes);
       if (last.node?.grad) tape.reown(last.node.grad, TEMPORARY);
-      timeline.play('backward', tape.end());
-      timeline.add(COMMUNICATION, input.gatheredLayerBytes);
-      for (const { summary, times } of runs.toReversed()) timeline.play('backward', summary.backward, times);
-      timeline.add(COMMUNICATION, -input.gatheredLayerBytes);
+      const start = tape.end();
+      timeline.play('backward', start);
+      recorder?.add(start, 'backward', 0, last.node?.grad?.id ?? 0);
+      timeline.add(COMMUNICATION, 2 * layerBytes);
+      runs.toReversed().forEach(({ summary, times }, index) => {
+        const first = index === runs.length - 1;
+        if (first && times > 1) timeline.play('backward', summary.backward, times - 1);
+        // Nothing is fetched ahead of the first layer.
+        if (first) timeline.add(COMMUNICATION, -layerBytes);
+        timeline.play('backward', summary.backward, first ? 1 : times);
+        if (recorder) {
+          for (let i = 0; i < times; i += 1) {
+            recorder.add(summary.backward, 'backward', instances.pop(), summary.gradientId);
+          }
+        }
+      });
+      timeline.add(COMMUNICATION, -layerBytes);
       tape.owner = TEMPORARY;
       tape.begin();
       if (keepsMasks) for (const mask of masks) tape.release(mask);
       for (const table of tables) tape.release(table);
-      if (hidden.node) hidden.node.grad = outside(elements, hidden.dtype, TEMPORARY);
+      if (hidden.node) {
+        hidden.node.grad = outside(elements, hidden.dtype, TEMPORARY);
+        hidden.node.grad.id = GRADIENT_ID;
+      }
       tape.backward(embeddingNodes);
-      timeline.play('backward', tape.end());
+      const end = tape.end();
+      timeline.play('backward', end);
+      recorder?.add(end, 'backward');
     },
   };
 }

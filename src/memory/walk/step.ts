@@ -1,11 +1,13 @@
 import type { ModelDescription, Op } from '../../model/index.ts';
 import type { PlanValues } from '../../spec/index.ts';
+import { Recorder, type ScriptEntry } from '../allocator/script.ts';
 import type { Phase } from '../estimate.ts';
 import type { ObjectiveShape } from '../objective.ts';
 import { findOptimizer } from '../optimizers/index.ts';
 import type { OptimizerCost } from '../optimizers/optimizer.ts';
 import { dtypeCode, type ParameterPlan } from '../parameters.ts';
 import type { AttentionKernel } from '../rules/context.ts';
+import type { Gathering } from '../sharding.ts';
 import { owner, roundUp, Tape, widthOf } from '../tape/tape.ts';
 import { versionFacts } from '../versions.ts';
 import { forwardPass, type PassInput } from './forward.ts';
@@ -28,7 +30,7 @@ export interface Residents {
   readonly gradientShare: number;
   readonly communicationBytes: number;
   /** On top of it, while layers run. */
-  readonly gatheredLayerBytes: number;
+  readonly gathering: Gathering;
   /** What of it outlives the passes. */
   readonly lastingCommunicationBytes: number;
   readonly optimizer: OptimizerCost;
@@ -44,6 +46,8 @@ export interface StepInput {
   readonly objective: ObjectiveShape;
   /** What an inference engine in the same process takes, bytes. */
   readonly engineBytes: number;
+  /** Whether allocations are recorded for the allocator. */
+  readonly records: boolean;
   /** The card is known to be a CUDA one; else the larger of two ways is assumed. */
   readonly cuda: boolean;
   /** See `holdsInputs` of Sharding. */
@@ -58,6 +62,8 @@ export interface StepResult {
   readonly savedBytes: number;
   /** What stays between steps, bytes. */
   readonly residentBytes: number;
+  /** Allocations in order; empty when they were not recorded. */
+  readonly script: readonly ScriptEntry[];
 }
 
 /** One optimizer step in its steady state (the second one: optimizer states are there), phase by phase. */
@@ -86,10 +92,12 @@ export function walkStep(input: StepInput): StepResult {
   const before = timeline.total();
   const tape = new Tape();
   tape.byteMasks = input.cuda;
+  const recorder = input.records ? new Recorder() : undefined;
+  if (recorder) tape.log = [];
   tape.gradientsExist = accumulated;
   tape.update = updateInBackward(input);
   const pass = forwardPass(
-    { ...passInput(input, timeline, tape, batch), ...comparison(input, timeline, 'forward', batch) },
+    { ...passInput(input, timeline, tape, batch), ...comparison(input, timeline, 'forward', batch), recorder },
     'forward',
   );
   const savedBytes = timeline.total() - before;
@@ -102,7 +110,12 @@ export function walkStep(input: StepInput): StepResult {
   const clipping = values.maxGradNorm > 0 ? clippingBytes(input.plan) : 0;
   temporary[TEMPORARY] = Math.max(residents.optimizer.temporaryBytes, clipping);
   timeline.note('optimizer', temporary[TEMPORARY], temporary);
-  return { timeline, savedBytes, residentBytes };
+  return {
+    timeline,
+    savedBytes,
+    residentBytes,
+    script: recorder?.entries ?? [],
+  };
 }
 
 /** Elements that one block of a foreach kernel takes (ATen/native/cuda/MultiTensorApply.cuh `kChunkSize`). */
@@ -209,7 +222,8 @@ function passInput(input: StepInput, timeline: Timeline, tape: Tape, batch: numb
     padded: values.attentionMask,
     amp: values.mixedPrecision === 'no' ? undefined : dtypeCode(values.mixedPrecision),
     attention: kernel,
-    gatheredLayerBytes: input.residents.gatheredLayerBytes,
+    gathering: input.residents.gathering,
+    recorder: undefined,
     fused: values.fusedKernels ?? (values.lossImpl === 'fused' ? ['norm', 'rotary'] : []),
     holdsInputs: input.holdsInputs && !tape.noGrad,
     checkpointing: tape.noGrad ? { ...values.gradientCheckpointing, enabled: false } : values.gradientCheckpointing,

@@ -1,0 +1,33 @@
+/** The caller's buffer that a segment reads from its neighbour: a layer's input, or its output's gradient. */
+export const INPUT_ID = 1;
+export const GRADIENT_ID = 2;
+/** Ids from here on belong to single allocations. */
+export const FIRST_ID = 3;
+
+/** Allocations (`id, bytes`) and frees (`-id, 0`) of one stretch of a step in order. */
+export type AllocationLog = readonly number[];
+
+/** One stretch of a step. A layer's two halves share an instance, so that what one keeps the other frees. */
+export interface ScriptEntry {
+  readonly instance: number;
+  readonly log: AllocationLog;
+  /** The id under which it hands its result to the next stretch, 0: none. */
+  readonly resultId: number;
+  readonly kind: 'forward' | 'backward';
+}
+
+/** Collects the stretches of one step as they run. */
+export class Recorder {
+  readonly entries: ScriptEntry[] = [];
+  private instances = 0;
+
+  newInstance(): number {
+    this.instances += 1;
+    return this.instances;
+  }
+
+  /** Instance 0 is everything that is no layer. */
+  add(segment: { readonly log: AllocationLog | null }, kind: ScriptEntry['kind'], instance = 0, resultId = 0): void {
+    if (segment.log !== null) this.entries.push({ instance, log: segment.log, resultId, kind });
+  }
+}
