@@ -1,6 +1,6 @@
 import type { MemoryEstimate } from '../memory/index.ts';
 import type { PlanValues, SettingName, SpecChange } from '../spec/index.ts';
-import { applyPicks, type Combination, harmOf, type OptionsOf, type Step } from './combination.ts';
+import { type Combination, harmOf, type Step } from './combination.ts';
 import { changedSettings } from './levers/availability.ts';
 
 /** Device peak of some values; undefined: they cannot be estimated. */
@@ -13,36 +13,61 @@ function joinCosts(steps: readonly Step[]): string {
 }
 
 /**
+ * What each step takes off the peak, bytes: walked from the settings as they came to the finished plan, in the order levers are
+ * applied, so that the parts add up to the whole. A step that raises the peak on the way brings nothing, and the next one only what
+ * goes below what was reached before it.
+ */
+function stepSavings(original: PlanValues, { steps, values }: Combination, peakOf: PeakOf): readonly number[] {
+  const end = peakOf(values);
+  let lowest = peakOf(original);
+  let walked = original;
+  return steps.map(({ set }) => {
+    walked = { ...walked, ...set };
+    const peak = peakOf(walked);
+    if (peak === undefined || lowest === undefined || end === undefined) return 0;
+    // No lower than where the walk ends: a later step that raises the peak again would leave more saved than there is.
+    const reached = Math.min(lowest, Math.max(peak, end));
+    const saved = lowest - reached;
+    lowest = reached;
+    return saved;
+  });
+}
+
+/**
  * One change per setting. Two levers that move the same setting (8-bit, then paged states) make one change under the lever
- * that alters more. What a lever saves is what taking it out of the finished plan would add. Without an estimate nothing has a
- * price: neither bytes nor time (the length of a row, which decides what a smaller batch costs, may be unknown as well).
+ * that alters more. What a lever saves stands in its first change, so that the sum over all changes is what the plan saves.
+ * Without an estimate nothing has a price: neither bytes nor time (the length of a row, which decides what a smaller batch costs,
+ * may be unknown as well).
  */
 export function specChanges(
   original: PlanValues,
   combination: Combination,
   estimate: MemoryEstimate | undefined,
-  optionsOf: OptionsOf,
   peakOf: PeakOf,
 ): readonly SpecChange[] {
-  const saving = (removed: readonly Step[]): number => {
-    if (!estimate) return 0;
-    const picks = combination.picks.map((option, position) =>
-      removed.some((step) => step.position === position) ? 0 : option,
-    );
-    const without = peakOf(applyPicks(original, picks, optionsOf).values);
-    return without === undefined ? 0 : Math.max(0, without - estimate.vram.devicePeakBytes);
-  };
-  return changedSettings(original, combination.values).map((setting) => {
+  const changes = changedSettings(original, combination.values).map((setting) => {
     const movers = combination.steps.filter(({ set }) => setting in set);
     const worst = movers.reduce((a, b) => (harmOf(b.lever.class) >= harmOf(a.lever.class) ? b : a));
-    return {
-      setting: setting as SettingName,
-      from: original[setting],
-      to: combination.values[setting],
-      lever: worst.lever.id,
-      class: worst.lever.class,
-      savesBytes: saving(movers),
-      cost: estimate ? joinCosts(movers) : 'not known',
-    } as SpecChange;
+    return { setting, lever: worst.lever, cost: estimate ? joinCosts(movers) : 'not known' };
   });
+  const savings = changes.map(() => 0);
+  const parts = estimate ? stepSavings(original, combination, peakOf) : [];
+  for (const [index, bytes] of parts.entries()) {
+    const { lever, set } = combination.steps[index]!;
+    const own = changes.findIndex((change) => change.lever === lever);
+    const taker = own >= 0 ? own : changes.findIndex(({ setting }) => setting in set);
+    savings[taker] = (savings[taker] ?? 0) + bytes;
+  }
+  return changes.map(
+    ({ setting, lever, cost }, index) =>
+      ({
+        setting: setting as SettingName,
+        from: original[setting],
+        to: combination.values[setting],
+        lever: lever.id,
+        class: lever.class,
+        savesBytes: savings[index],
+        cost,
+      }) as SpecChange,
+  );
 }

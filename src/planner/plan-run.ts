@@ -2,7 +2,8 @@ import type { MemoryEstimate } from '../memory/index.ts';
 import { LEVER_CLASSES, type PlanValues } from '../spec/index.ts';
 import { specChanges } from './changes.ts';
 import { type Combination, optionSource } from './combination.ts';
-import { availableOptions } from './levers/availability.ts';
+import { planIfTold } from './if-told.ts';
+import { availableOptions, untoldSettings } from './levers/availability.ts';
 import { LEVERS } from './levers/index.ts';
 import type { Plan, PlanRequest, Refusal } from './plan.ts';
 import { type EstimateOf, type Limits, searchPlan } from './search.ts';
@@ -20,11 +21,13 @@ export function rememberEstimates(estimate: PlanRequest['estimate']): EstimateOf
   };
 }
 
-/** Levers that something outside the settings keeps away, each with the reason. */
-const unavailableLevers = ({ values, surroundings }: PlanRequest): Refusal['unavailable'] =>
-  LEVERS.flatMap((lever) => {
+/** Permitted levers that something outside the settings keeps away, each with the reason. */
+const unavailableLevers = ({ values, surroundings, policy }: PlanRequest): Refusal['unavailable'] =>
+  LEVERS.filter(({ class: leverClass }) => policy.allow.includes(leverClass)).flatMap((lever) => {
     const options = availableOptions(lever, values, surroundings);
-    return typeof options === 'string' ? [{ lever: lever.id, reason: options }] : [];
+    if (typeof options !== 'string') return [];
+    const untold = untoldSettings(lever, values, surroundings);
+    return [{ lever: lever.id, reason: options, ...(untold.length > 0 ? { untold } : {}) }];
   });
 
 /**
@@ -43,7 +46,7 @@ export function planRun(request: PlanRequest): Plan {
   const optionsOf = optionSource(surroundings, () => true);
   const search = { values, estimateOf, limits, optionsOf };
   const changesOf = (plan: Combination) => ({
-    changes: specChanges(values, plan, estimateOf(plan.values), optionsOf, peakWith(estimateOf)),
+    changes: specChanges(values, plan, estimateOf(plan.values), peakWith(estimateOf)),
     estimate: estimateOf(plan.values) ?? before,
   });
   const { best, smallest } = searchPlan(search, policy.allow);
@@ -53,6 +56,7 @@ export function planRun(request: PlanRequest): Plan {
     return wider ? [{ allow, ...changesOf(wider) }] : [];
   });
   const least = changesOf(smallest);
+  const told = planIfTold(request, search);
   const refusal: Refusal = {
     shortfallBytes: Math.max(0, least.estimate.vram.devicePeakBytes - budget.usableBytes),
     hostShortfallBytes: Math.max(
@@ -61,6 +65,7 @@ export function planRun(request: PlanRequest): Plan {
     ),
     smallest: least,
     wouldFit,
+    ...(told ? { ifTold: { settings: told.settings, ...changesOf(told.plan) } } : {}),
     unavailable: unavailableLevers(request),
   };
   return { verdict: 'refuse', values, changes: [], before, estimate: before, refusal };

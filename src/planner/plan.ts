@@ -83,6 +83,18 @@ export interface Refusal {
     readonly changes: readonly SpecChange[];
     readonly estimate: MemoryEstimate;
   }[];
-  /** Levers that were left out, each with its reason (`bitsandbytes does not import`, …). */
-  readonly unavailable: readonly { readonly lever: string; readonly reason: string }[];
+  /** The mildest plan that would fit if the launch could be told some settings more; absent: none, or nothing is untold. */
+  readonly ifTold?: {
+    /** What the launch cannot be told as it is. */
+    readonly settings: readonly SettingName[];
+    readonly changes: readonly SpecChange[];
+    readonly estimate: MemoryEstimate;
+  };
+  /** Permitted levers that were left out, each with its reason (`bitsandbytes does not import`, …). */
+  readonly unavailable: readonly {
+    readonly lever: string;
+    readonly reason: string;
+    /** Settings that the launch cannot be told; absent: something else stands in the way. */
+    readonly untold?: readonly SettingName[];
+  }[];
 }

@@ -81,13 +81,13 @@ export const setAside = ({ factor }: RetryContext): boolean => factor !== undefi
 
 /** The answer for a plan that was found, its changes told from the launch as it came. */
 export function retryWith(plan: Combination, because: string, context: RetryContext): NextStep {
-  const { request, optionsOf, estimateOf, factor } = context;
+  const { request, estimateOf, factor } = context;
   const estimate = estimateOf(plan.values);
   return {
     kind: 'retry',
     plan: {
       values: plan.values,
-      changes: specChanges(request.values, plan, estimate, optionsOf, (at) => estimateOf(at)?.vram.devicePeakBytes),
+      changes: specChanges(request.values, plan, estimate, (at) => estimateOf(at)?.vram.devicePeakBytes),
       estimate,
       calibratedBytes: estimate && factor && !setAside(context) ? calibratedNeed(estimate, factor) : undefined,
     },

@@ -45,10 +45,11 @@ export function renderChanges(
   options: TextOptions,
 ): readonly string[] {
   return groupByLever(changes).map((group) => {
-    const { savesBytes, cost } = group[0]!;
-    const saves = savesBytes > 0 ? `saves ${formatBytes(savesBytes)}` : '';
-    const costs = cost === 'none' ? (saves ? 'costs nothing' : '') : cost;
-    const price = context.priced ? [saves, costs].filter((part) => part !== '').join(', ') : '';
+    const { cost } = group[0]!;
+    const savesBytes = group.reduce((sum, change) => sum + change.savesBytes, 0);
+    const saves = savesBytes > 0 ? `saves ${formatBytes(savesBytes)}` : 'saves nothing by itself';
+    const costs = cost === 'none' ? 'costs nothing' : cost;
+    const price = context.priced ? `${saves}, ${costs}` : '';
     const moves = movesText(group, context.distributed);
     return plainSigns(options, wrap(`  ${moves}${price ? `  ${price}` : ''}`, options.width, 6));
   });

@@ -1,7 +1,7 @@
 import { type Diagnostic, error, formatBytes, GiB } from '../core/index.ts';
 import { type MemoryEstimate, TERM_NAMES } from '../memory/index.ts';
 import { DEFAULT_POLICY, type Plan, type Refusal } from '../planner/index.ts';
-import { formatOrigin, LEVER_CLASSES, type Origin } from '../spec/index.ts';
+import { formatOrigin, LEVER_CLASSES, type Origin, type SpecChange, settingKey } from '../spec/index.ts';
 import { groupByLever, movesText } from './change-text.ts';
 import type { CheckReport } from './check-report.ts';
 import { termText } from './memory-bars.ts';
@@ -20,31 +20,82 @@ export function largestTerms({ vram }: MemoryEstimate): string {
 
 type RefusedPlan = Extract<Plan, { verdict: 'refuse' }>;
 
+const movesOf = (changes: readonly SpecChange[], plan: RefusedPlan): string =>
+  groupByLever(changes)
+    .map((group) => movesText(group, plan.values.distributed))
+    .join('; ');
+
 const smallestNote = ({ smallest }: Refusal, plan: RefusedPlan): string =>
   smallest.changes.length === 0
-    ? 'the policy permits nothing that would make it smaller'
-    : `the smallest the policy permits needs ${formatBytes(smallest.estimate.vram.devicePeakBytes)}: ${groupByLever(
-        smallest.changes,
-      )
-        .map((group) => movesText(group, plan.values.distributed))
-        .join('; ')}`;
+    ? 'nothing that is permitted and can be told makes it smaller'
+    : `the smallest the policy permits needs ${formatBytes(smallest.estimate.vram.devicePeakBytes)}: ${movesOf(smallest.changes, plan)}`;
 
-/** What would help: the mildest class that must be allowed, else a card of a size. */
-function wayOut(plan: RefusedPlan, report: CheckReport): string {
-  const { refusal } = plan;
+/** Levers nobody could pull, in one line: what the launch cannot be told, then what else stands in the way of which. */
+function leftOutNotes({ unavailable }: Refusal): readonly string[] {
+  const untold = unavailable.flatMap(({ reason, untold: settings = [] }) =>
+    /cannot be told \S+$/.test(reason) ? settings : [],
+  );
+  const others = unavailable.filter(({ reason, untold: settings }) => !settings || !/cannot be told \S+$/.test(reason));
+  const parts = [
+    ...(untold.length > 0 ? [`the launch cannot be told ${[...new Set(untold)].map(settingKey).join(', ')}`] : []),
+    ...(others.length > 0 ? [`left out: ${others.map(({ lever, reason }) => `${lever} (${reason})`).join(', ')}`] : []),
+  ];
+  return parts.length > 0 ? [parts.join('; ')] : [];
+}
+
+/** Memory of others that is worth freeing: the driver itself keeps a few hundred MiB. */
+const WORTH_FREEING = GiB;
+
+/** What a free card would do, where others hold some of this one. */
+function freeTheCard(plan: RefusedPlan, { budget, device }: CheckReport): string | undefined {
+  if (!budget || budget.usedByOthersBytes < WORTH_FREEING) return undefined;
+  const whole = budget.capacityBytes - budget.headroomBytes;
+  const asItIs = plan.before.vram.devicePeakBytes;
+  const smallest = plan.refusal.smallest.estimate.vram.devicePeakBytes;
+  if (Math.min(asItIs, smallest) > whole) return undefined;
+  const card = device ? ` of GPU ${device.index}` : '';
+  const then =
+    asItIs <= whole ? 'then the run fits as it is' : `then it can be made to fit with ${formatBytes(smallest)}`;
+  return `free the ${formatBytes(budget.usedByOthersBytes)}${card} that other programs hold (nvidia-smi lists them): ${then}`;
+}
+
+/** What the launch would have to be told. */
+function tellMore({ refusal: { ifTold } }: RefusedPlan, { reading }: CheckReport): string | undefined {
+  if (!ifTold) return undefined;
+  const keys = ifTold.settings.map(settingKey);
+  const native = reading.stack.some(({ dialect }) => dialect === 'native');
+  const what = native
+    ? `add ${keys.map((key) => `{${key}}`).join(' ')} to command`
+    : `let the launch be told ${keys.join(', ')}`;
+  return `${what}: ${formatBytes(ifTold.estimate.vram.devicePeakBytes)} would fit`;
+}
+
+function allowMore(plan: RefusedPlan, report: CheckReport): string | undefined {
+  const [mildest] = plan.refusal.wouldFit;
+  if (!mildest) return undefined;
   const allowed = (report.policy ?? DEFAULT_POLICY).allow;
-  const [mildest] = refusal.wouldFit;
-  if (mildest) {
-    const moves = groupByLever(mildest.changes).map((group) => movesText(group, plan.values.distributed));
-    const classes = LEVER_CLASSES.filter((one) => one === mildest.allow || allowed.includes(one));
-    return `--allow ${classes.join(',')} would fit with ${formatBytes(mildest.estimate.vram.devicePeakBytes)}: ${moves.join('; ')}`;
-  }
+  const classes = LEVER_CLASSES.filter((one) => one === mildest.allow || allowed.includes(one));
+  return `--allow ${classes.join(',')} would fit with ${formatBytes(mildest.estimate.vram.devicePeakBytes)}: ${movesOf(mildest.changes, plan)}`;
+}
+
+/** A card or machine on which the smallest permitted plan fits. */
+function largerMachine({ refusal }: RefusedPlan, { budget }: CheckReport): string {
   if (refusal.shortfallBytes === 0 && refusal.hostShortfallBytes > 0) {
     return `${formatBytes(refusal.hostShortfallBytes)} more host RAM, or a larger GPU that needs no states in host RAM`;
   }
   const needed = refusal.smallest.estimate.vram.devicePeakBytes;
-  const share = report.budget ? report.budget.headroomBytes / report.budget.capacityBytes : 0;
-  return `a GPU with ${formatBytes(needed / (1 - share))} free, or a smaller model`;
+  const share = budget ? budget.headroomBytes / budget.capacityBytes : 0;
+  // Headroom is a share of the whole card: of this one, which is large enough but not free enough, it is what it is.
+  const here = budget && needed <= budget.capacityBytes - budget.headroomBytes ? needed + budget.headroomBytes : 0;
+  return `a GPU with ${formatBytes(Math.max(here, needed / (1 - share)))} free, or a smaller model`;
+}
+
+/** What would help: a card without others on it, a launch that can be told more, a class that must be allowed, else a larger card. */
+function wayOut(plan: RefusedPlan, report: CheckReport): string {
+  const ways = [freeTheCard(plan, report), tellMore(plan, report), allowMore(plan, report)].filter(
+    (way) => way !== undefined,
+  );
+  return ways.length > 0 ? ways.join('; or ') : largerMachine(plan, report);
 }
 
 /** The text at a place: a line of a file, a flag with its value; undefined where there is none to show. */
@@ -83,7 +134,7 @@ export function refusalDiagnostic(report: CheckReport, plan: RefusedPlan): Diagn
       ...(hostOnly
         ? [`that plan fits the GPU but wants ${formatBytes(refusal.hostShortfallBytes)} more host RAM than there is`]
         : []),
-      ...refusal.unavailable.map(({ lever, reason }) => `${lever} is left out: ${reason}`),
+      ...leftOutNotes(refusal),
     ],
     help: wayOut(plan, report),
   });

@@ -12,7 +12,10 @@ export interface SpecChange<K extends SettingName = SettingName> {
   /** Lever id, kebab-case. */
   readonly lever: string;
   readonly class: LeverClass;
-  /** Predicted saving of device memory per GPU by this lever, bytes (the lever's settings share one figure). */
+  /**
+   * Predicted saving of device memory per GPU, bytes: this lever's own step on the way from the launch as it came to the plan. The
+   * first setting of a lever carries the lever's figure, its others 0, so the sum over all changes is what the plan saves.
+   */
   readonly savesBytes: number;
   /** What it costs, for people: `about 1.3 × the step time`, `none`. */
   readonly cost: string;

@@ -18,6 +18,8 @@ const rewrite = (plan: Plan) => {
   if (plan.verdict !== 'rewrite') throw new Error(`expected a rewrite, not ${plan.verdict}`);
   return plan;
 };
+/** What all changes of a plan save together. */
+const saved = ({ changes }: Plan): number => changes.reduce((sum, { savesBytes }) => sum + savesBytes, 0);
 const refused = (plan: Plan) => {
   if (plan.verdict !== 'refuse') throw new Error(`expected a refusal, not ${plan.verdict}`);
   return plan;
@@ -97,7 +99,29 @@ describe('planRun', () => {
     expect(plan.refusal.unavailable).toContainEqual({
       lever: 'optimizer-8bit',
       reason: 'optim: the recipe fixes the optimizer',
+      untold: ['optim'],
     });
+  });
+
+  it('says which one setting it would have to be told', () => {
+    const writable = (setting: string) =>
+      setting === 'optim' || setting === 'lossImpl' ? `${setting} has no flag, so it cannot be told ${setting}` : true;
+    const { ifTold, unavailable } = refused(
+      planRun(request(14.6 * GiB, { surroundings: surroundings({ writable }) })),
+    ).refusal;
+    expect(ifTold?.settings).toEqual(['optim']);
+    expect(ifTold?.estimate.vram.devicePeakBytes).toBeLessThanOrEqual(14.6 * GiB);
+    expect(moves(ifTold!.changes)).toContainEqual(['optimizer-8bit', 'optim', 'adamw_bnb_8bit']);
+    expect(unavailable).toContainEqual(expect.objectContaining({ lever: 'loss', untold: ['lossImpl'] }));
+  });
+
+  it('asks for nothing to be told where that would not do, and names no lever the policy forbids', () => {
+    const writable = (setting: string) => (setting === 'optim' ? 'the recipe fixes it' : true);
+    const around = { surroundings: surroundings({ writable }) };
+    expect(refused(planRun(request(3 * GiB, around))).refusal.ifTold).toBeUndefined();
+    const { refusal } = refused(planRun(request(3 * GiB, { ...around, ...allowing('exact') })));
+    expect(refusal.unavailable).toEqual([]);
+    expect(refused(planRun(request(6 * GiB))).refusal.ifTold).toBeUndefined();
   });
 
   it('names the class that would have to be allowed, mildest first', () => {
@@ -201,6 +225,7 @@ describe('planRun', () => {
         expect(globalBatchSize(plan.values)).toBe(micro * steps * ranks);
         expect(Number.isInteger(plan.values.gradientAccumulationSteps)).toBe(true);
         expect(plan.estimate.vram.devicePeakBytes).toBeLessThanOrEqual(usable);
+        expect(saved(plan)).toBe(peak(values) - peak(plan.values));
         for (const lever of new Set(plan.changes.map((change) => change.lever))) {
           const undone = Object.fromEntries(
             plan.changes.filter((change) => change.lever === lever).map(({ setting, from }) => [setting, from]),
@@ -238,6 +263,8 @@ describe('planRun', () => {
         if (plan.verdict !== 'rewrite') continue;
         expect(bytes(plan.values)).toBeLessThanOrEqual(usable);
         expect(plan.estimate.vram.devicePeakBytes).toBe(bytes(plan.values));
+        expect(plan.changes.every(({ savesBytes }) => savesBytes >= 0)).toBe(true);
+        expect(saved(plan)).toBe(bytes(values) - bytes(plan.values));
         rewrites += 1;
       }
     }

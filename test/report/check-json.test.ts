@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { error, GiB } from '../../src/core/index.ts';
-import { checkJson, diagnosticsJson, estimateErrorJson, estimateJson } from '../../src/report/index.ts';
+import {
+  type CheckReport,
+  checkJson,
+  diagnosticsJson,
+  estimateErrorJson,
+  estimateJson,
+} from '../../src/report/index.ts';
 import { after, baseReport, before, refusePlan, rewritePlan, values } from './reports.ts';
 
 const fitted = {
@@ -126,6 +132,15 @@ describe('checkJson', () => {
         would_fit: [{ allow: 'data', changes: [{ setting: 'max_length', to: 512 }] }],
       },
     });
+  });
+
+  it('has a refusal among the diagnostics, once', () => {
+    const codes = (report: CheckReport) => checkJson(report).diagnostics.map(({ code }) => code);
+    expect(codes({ ...baseReport, plan: refusePlan })).toEqual(['does-not-fit']);
+    expect(codes({ ...baseReport, plan: refusePlan, diagnostics: [error('does-not-fit', 'x')] })).toEqual([
+      'does-not-fit',
+    ]);
+    expect(codes({ ...baseReport, plan: rewritePlan })).toEqual([]);
   });
 
   it('leaves null what is not known', () => {

@@ -1,8 +1,20 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { error, GiB, warning } from '../../src/core/index.ts';
+import { memoryBudget } from '../../src/memory/index.ts';
 import { renderCheck, renderEstimate } from '../../src/report/index.ts';
-import { after, baseReport, before, budget, estimateOf, refusePlan, rewritePlan, values } from './reports.ts';
+import type { SettingName } from '../../src/spec/index.ts';
+import {
+  after,
+  baseReport,
+  batchChanges,
+  before,
+  budget,
+  estimateOf,
+  refusePlan,
+  rewritePlan,
+  values,
+} from './reports.ts';
 
 const plain = { colour: false, width: 80 };
 const rewrite = { ...baseReport, plan: rewritePlan };
@@ -65,7 +77,7 @@ describe('renderCheck', () => {
         '  note: the smallest the policy permits needs 24.0 GiB:',
         '        per_device_train_batch_size 6 -> 2, gradient_accumulation_steps 3 -> 9',
         '        (global batch 36 kept)',
-        "  note: qlora is left out: bitsandbytes does not import in the trainer's Python",
+        "  note: left out: qlora (bitsandbytes does not import in the trainer's Python)",
         '  help: --allow free,exact,near,qlora,data would fit with 18.7 GiB: max_length',
         '        1024 -> 512',
       ].join('\n'),
@@ -86,6 +98,59 @@ describe('renderCheck', () => {
     const refusal = { ...refusePlan.refusal, wouldFit: [] };
     const text = renderCheck({ ...baseReport, plan: { ...refusePlan, refusal } }, plain);
     expect(text).toContain('  help: a GPU with 25.3 GiB free, or a smaller model');
+  });
+
+  it('asks first for the memory that other programs hold, where that is enough', () => {
+    const refusal = { ...refusePlan.refusal, wouldFit: [], smallest: { changes: batchChanges, estimate: after } };
+    const plan = { ...refusePlan, refusal };
+    const shared = (gib: number) => ({ ...baseReport, budget: memoryBudget(24 * GiB, gib * GiB, 0.05), plan });
+    const wide = { ...plain, width: 400 };
+    expect(renderCheck(shared(20), wide)).toContain(
+      '\n  help: free the 20.0 GiB of GPU 1 that other programs hold (nvidia-smi lists them): then it can be made to fit with 18.7 GiB',
+    );
+    const small = { ...plan, before: after };
+    expect(renderCheck({ ...shared(6), plan: small }, wide)).toContain('lists them): then the run fits as it is');
+    // A desktop's own memory is not worth a word, but the card must be freer than it is.
+    expect(renderCheck(shared(0.5), wide)).toContain('\n  help: a GPU with 19.9 GiB free');
+    const huge = { ...plan, refusal: { ...refusal, smallest: { changes: [], estimate: before } } };
+    expect(renderCheck({ ...shared(20), plan: huge }, wide)).toContain('\n  help: a GPU with 33.1 GiB free');
+  });
+
+  it('says in one line what cannot be told, and what to add to a command of its own', () => {
+    const untold = (lever: string, setting: SettingName, key: string) => ({
+      lever,
+      reason: `${key}: the command has no {${key}}, so it cannot be told ${key}`,
+      untold: [setting],
+    });
+    const refusal = {
+      ...refusePlan.refusal,
+      wouldFit: [],
+      ifTold: { settings: ['gradientCheckpointing'] as SettingName[], changes: [], estimate: after },
+      unavailable: [
+        untold('gradient-checkpointing', 'gradientCheckpointing', 'gradient_checkpointing'),
+        untold('loss', 'lossImpl', 'loss_impl'),
+        untold('fused-loss', 'lossImpl', 'loss_impl'),
+        { lever: 'qlora', reason: 'bitsandbytes does not import' },
+      ],
+    };
+    const report = { ...baseReport, plan: { ...refusePlan, refusal } };
+    const wide = { ...plain, width: 400 };
+    expect(renderCheck(report, wide)).toContain(
+      '\n  note: the launch cannot be told gradient_checkpointing, loss_impl; left out: qlora (bitsandbytes does not import)\n',
+    );
+    expect(renderCheck(report, wide)).toContain(
+      '\n  help: let the launch be told gradient_checkpointing: 18.7 GiB would fit',
+    );
+    const reading = { ...baseReport.reading, stack: [{ dialect: 'native', kind: 'trainer' }] } as const;
+    expect(renderCheck({ ...report, reading }, wide)).toContain(
+      '\n  help: add {gradient_checkpointing} to command: 18.7 GiB would fit',
+    );
+  });
+
+  it('says that a change brings nothing by itself', () => {
+    const changes = batchChanges.map((change) => (change.lever === 'loss' ? { ...change, savesBytes: 0 } : change));
+    const text = renderCheck({ ...baseReport, plan: { ...rewritePlan, changes } }, plain);
+    expect(text).toContain('  loss_impl full -> chunked  saves nothing by itself, costs nothing');
   });
 
   it('asks for RAM only when RAM is what is missing', () => {

@@ -60,3 +60,14 @@ export function availableOptions(
   const usable = options.filter((set) => refused(set) === undefined);
   return usable.length > 0 ? usable : refused(options[0]!)!;
 }
+
+/** What a lever would set that the launch cannot be told; none: nothing, or something else stands in its way. */
+export function untoldSettings(lever: Lever, values: PlanValues, surroundings: Surroundings): readonly SettingName[] {
+  if (typeof availableOptions(lever, values, surroundings) !== 'string') return [];
+  const options = availableOptions(lever, values, { ...surroundings, writable: () => true });
+  const [mildest] = typeof options === 'string' ? [] : options;
+  if (!mildest) return [];
+  return changedSettings(values, mildest)
+    .map((name) => name as SettingName)
+    .filter((name) => surroundings.writable(name, mildest[name as keyof PlanValues]) !== true);
+}

@@ -4,6 +4,7 @@ import type { Refusal } from '../../planner/index.ts';
 import { formatOrigin, type SettingName, type SpecChange, settingKey, type TrainingSpec } from '../../spec/index.ts';
 import type { CheckReport } from '../check-report.ts';
 import { maskSecrets } from '../mask-secrets.ts';
+import { refusalDiagnostic } from '../verdict.ts';
 import { estimateBody } from './estimate-json.ts';
 import { settingDetails, settingJson } from './setting-json.ts';
 import { snakeCased } from './snake-case.ts';
@@ -70,6 +71,13 @@ const refusalJson = (refusal: Refusal) => ({
     changes: changes.map(changeJson),
     estimate: estimateBody(estimate),
   })),
+  if_told: refusal.ifTold
+    ? {
+        settings: refusal.ifTold.settings.map(settingKey),
+        changes: refusal.ifTold.changes.map(changeJson),
+        estimate: estimateBody(refusal.ifTold.estimate),
+      }
+    : null,
   unavailable: refusal.unavailable.map(({ lever, reason }) => ({ lever, reason })),
 });
 
@@ -137,6 +145,12 @@ export function checkJson(report: CheckReport) {
     estimate: estimate ? estimateBody(estimate) : null,
     budget: budget ? (snakeCased(budget) as Record<string, number>) : null,
     plan: planJson(report),
-    diagnostics: diagnostics.map(diagnosticJson),
+    diagnostics: [...diagnostics, ...refusalOf(report)].map(diagnosticJson),
   };
 }
+
+/** The error that the text form shows for a refusal. */
+const refusalOf = (report: CheckReport): readonly Diagnostic[] =>
+  report.plan?.verdict === 'refuse' && !report.diagnostics.some(({ code }) => code === 'does-not-fit')
+    ? [refusalDiagnostic(report, report.plan)]
+    : [];

@@ -1,0 +1,39 @@
+import type { SettingName } from '../spec/index.ts';
+import { type Combination, compareCombinations, optionSource } from './combination.ts';
+import { changedSettings, untoldSettings } from './levers/availability.ts';
+import { LEVERS } from './levers/index.ts';
+import type { PlanRequest, Surroundings } from './plan.ts';
+import { type SearchRequest, searchPlan } from './search.ts';
+
+/** A plan that fits, and what the launch would have to be told for it. */
+export interface ToldPlan {
+  readonly plan: Combination;
+  readonly settings: readonly SettingName[];
+}
+
+/**
+ * The mildest plan that would fit if the launch could be told more than it can, by one lever where one is enough: a person has to
+ * make room for each setting by hand. Undefined: there is none.
+ */
+export function planIfTold(
+  { values, policy, surroundings }: PlanRequest,
+  search: Pick<SearchRequest, 'values' | 'estimateOf' | 'limits'>,
+): ToldPlan | undefined {
+  const untold = LEVERS.filter(({ class: leverClass }) => policy.allow.includes(leverClass))
+    .map((lever) => untoldSettings(lever, values, surroundings))
+    .filter((settings) => settings.length > 0);
+  const planTelling = (told: readonly SettingName[]): readonly Combination[] => {
+    const writable: Surroundings['writable'] = (setting, to) =>
+      told.includes(setting) ? true : surroundings.writable(setting, to);
+    const optionsOf = optionSource({ ...surroundings, writable }, () => true);
+    const { best } = searchPlan({ ...search, optionsOf }, policy.allow);
+    return best ? [best] : [];
+  };
+  const byOne = untold.flatMap(planTelling).sort(compareCombinations);
+  const [plan] = byOne.length > 0 || untold.length < 2 ? byOne : planTelling(untold.flat());
+  if (!plan) return undefined;
+  const settings = changedSettings(values, plan.values)
+    .map((name) => name as SettingName)
+    .filter((name) => surroundings.writable(name, plan.values[name as keyof typeof plan.values]) !== true);
+  return { plan, settings };
+}
