@@ -44,6 +44,7 @@ export function readAdapter(
   const quantization = readQuantization(reader, version);
   const diagnostics = [...quantization.diagnostics];
   const quantized = quantization.setting !== undefined;
+  const fourBits = quantized && quantization.setting?.value?.bits !== 8;
   if (quantized && (type.value === 'full' || type.value === 'freeze'))
     diagnostics.push(quantizedFull(quantization.origin!));
   const trainsAll = type.value === 'full' || type.value === 'freeze';
@@ -60,7 +61,8 @@ export function readAdapter(
     return { spec: { ...common, method: { value: null, origin: type.origin } }, diagnostics };
   }
   const dora = reader.given(['use_dora'], toBoolean);
-  const method: Setting<Method> = quantized
+  // A base in 8 bits is what its users call LoRA.
+  const method: Setting<Method> = fourBits
     ? { value: 'qlora', origin: quantization.origin! }
     : dora?.value
       ? { value: 'dora', origin: dora.origin }

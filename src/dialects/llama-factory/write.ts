@@ -50,7 +50,7 @@ export function writeLlamaFactory(
         ? cannot(`${detail.optimizerSwitch} decides the optimizer`)
         : writeTrainingArguments(values, set, setting, to);
     case 'method':
-      return writeMethod(detail, set, to as Method);
+      return stack.spec.method?.value === to ? wrote() : writeMethod(detail, set, to as Method);
     case 'quantization':
       return writeQuantization(detail, set, to as Quantization | null, stack);
     case 'lora':
@@ -161,10 +161,7 @@ function writeMethod(detail: LlamaFactoryDetail, set: SetField, to: Method): Wri
     case 'dora':
       return together(writeType(detail, set, 'lora'), unquantized, set('use_dora', true));
     case 'qlora':
-      return together(
-        writeType(detail, set, 'lora'),
-        /^[48]$/.test(String(bits)) ? wrote() : set('quantization_bit', 4),
-      );
+      return together(writeType(detail, set, 'lora'), String(bits) === '4' ? wrote() : set('quantization_bit', 4));
     default:
       return cannot(`LLaMA-Factory has no ${to}`);
   }

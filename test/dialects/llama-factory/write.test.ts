@@ -130,8 +130,8 @@ describe('a rewrite', () => {
   });
 
   it('takes a value of the command back to nothing', () => {
-    expect(rewritten('lmf train o.yaml quantization_bit=8', machine, { method: 'lora' })).toEqual([
-      '- quantization_bit=8',
+    expect(rewritten('lmf train o.yaml quantization_bit=4', machine, { method: 'lora' })).toEqual([
+      '- quantization_bit=4',
       '+ quantization_bit=null',
     ]);
   });
