@@ -303,6 +303,20 @@ export function planParameters(
         case 'attention':
           if (op.eager === 'sinks') states.set(op, { weight: make(1, op.heads, rest, !peft, count) });
           break;
+        case 'convolution': {
+          const weight = make(op.channels, op.kernel, rest, !peft, count);
+          states.set(op, op.bias ? { weight, bias: make(1, op.channels, rest, !peft, count) } : { weight });
+          break;
+        }
+        case 'gated_norm':
+          states.set(op, { weight: make(1, op.size, rest, !peft, count) });
+          break;
+        case 'delta_rule':
+          states.set(op, {
+            weight: make(1, op.heads, rest, !peft, count),
+            bias: make(1, op.heads, rest, !peft, count),
+          });
+          break;
         case 'moe':
           states.set(op, loops(op) ? { looped: loopedState(op, at, count) } : { moe: moeState(op, count) });
           break;

@@ -16,6 +16,10 @@ export type Op =
   | AttentionOp
   | SplitOp
   | ConcatenateOp
+  | CopyOp
+  | ConvolutionOp
+  | GatedNormOp
+  | DeltaRuleOp
   | CopyIntoOp
   | ActivationOp
   | BinaryOp
@@ -180,6 +184,53 @@ export interface ConcatenateOp {
   readonly inputs: readonly string[];
   /** The parts lie as (batch, heads, tokens, features) views. */
   readonly headMajor: boolean;
+  readonly output: string;
+}
+
+/** `reshape` of a view whose dimensions cannot be merged: the same values in a new tensor. */
+export interface CopyOp {
+  readonly op: 'copy';
+  readonly input: string;
+  readonly output: string;
+}
+
+/** nn.Conv1d over the tokens, one filter a channel, and what follows it. */
+export interface ConvolutionOp {
+  readonly op: 'convolution';
+  readonly name: string;
+  readonly channels: number;
+  readonly kernel: number;
+  readonly bias: boolean;
+  readonly activation: Activation | undefined;
+  /** The input goes to the weight's dtype, the result back to its own. */
+  readonly castsInput: boolean;
+  readonly input: string;
+  readonly output: string;
+}
+
+/** RMS norm with a gate, applied before the norm (Mamba 2) or after it (Qwen3-Next). */
+export interface GatedNormOp {
+  readonly op: 'gated_norm';
+  readonly name: string;
+  readonly size: number;
+  readonly gated: 'before' | 'after';
+  readonly input: string;
+  readonly gate: string;
+  readonly output: string;
+}
+
+/** The gated delta rule over the sequence, its decay parameters `A_log` and `dt_bias` (one a head) included. */
+export interface DeltaRuleOp {
+  readonly op: 'delta_rule';
+  /** Value heads; queries and keys come repeated to as many. */
+  readonly heads: number;
+  readonly keyDim: number;
+  readonly valueDim: number;
+  readonly query: string;
+  readonly key: string;
+  readonly value: string;
+  readonly beta: string;
+  readonly decay: string;
   readonly output: string;
 }
 

@@ -15,6 +15,12 @@ export function parametersOf(op: Op): number {
       return op.fn === 'xielu' ? 2 : 0;
     case 'attention':
       return op.eager === 'sinks' ? op.heads : 0;
+    case 'convolution':
+      return op.channels * (op.kernel + (op.bias ? 1 : 0));
+    case 'gated_norm':
+      return op.size;
+    case 'delta_rule':
+      return 2 * op.heads;
     case 'moe':
       return moeParameters(op);
     default:

@@ -3,6 +3,7 @@ import {
   add,
   cast,
   concatenate,
+  copy,
   dropout,
   keepOutput,
   multiply,
@@ -15,10 +16,13 @@ import type { Tensor } from '../tape/tape.ts';
 import { activate } from './activation.ts';
 import { attention } from './attention.ts';
 import { bind, type Context, done, type Frame, read } from './context.ts';
+import { convolution } from './convolution.ts';
 import { copyInto } from './copy-into.ts';
+import { deltaRule } from './delta-rule.ts';
 import { divide } from './divide.ts';
 import { embedding } from './embedding.ts';
 import { gatedProduct, opensGate } from './fused-kernels.ts';
+import { gatedNorm } from './gated-norm.ts';
 import { linear } from './linear.ts';
 import { loopedExperts } from './looped-experts.ts';
 import { moe } from './moe.ts';
@@ -100,6 +104,18 @@ function runOp(ctx: Context, op: Op, frame: Frame): void {
       bind(ctx, frame, op.output, out);
       break;
     }
+    case 'copy':
+      unary(ctx, op, frame, (x) => copy(tape, x, false));
+      break;
+    case 'convolution':
+      unary(ctx, op, frame, (x) => convolution(ctx, op, ctx.states.get(op)!, x));
+      break;
+    case 'gated_norm':
+      unary(ctx, op, frame, (x) => gatedNorm(ctx, op, ctx.states.get(op)!, x, read(frame, op.gate)));
+      break;
+    case 'delta_rule':
+      deltaRule(ctx, op, ctx.states.get(op)!, frame);
+      break;
     case 'copy_into':
       copyInto(ctx, op, frame);
       break;

@@ -6,4 +6,5 @@
 export { giveAs } from './gradients.ts';
 export * from './pointwise.ts';
 export * from './products.ts';
+export * from './sequences.ts';
 export * from './views.ts';

@@ -35,6 +35,7 @@ import { persimmon } from './persimmon.ts';
 import { phi } from './phi.ts';
 import { phi3 } from './phi3.ts';
 import { qwen2Moe, qwen3Moe } from './qwen-moe.ts';
+import { qwenNext } from './qwen-next.ts';
 import { qwen2 } from './qwen2.ts';
 import { qwen3 } from './qwen3.ts';
 import { seedOss } from './seed-oss.ts';
@@ -99,4 +100,5 @@ export const ARCHITECTURES: readonly Architecture[] = [
   gptOss,
   deepseekV2,
   deepseekV3,
+  qwenNext,
 ];

@@ -20,7 +20,7 @@ import {
 } from './parts.ts';
 
 /** Which layers are dense: those listed, and those that `decoder_sparse_step` skips. */
-function layerOrder(config: ConfigReader, layers: number): number[] {
+export function layerOrder(config: ConfigReader, layers: number): number[] {
   const step = config.count('decoder_sparse_step', 1);
   const listed = config.raw('mlp_only_layers') ?? [];
   if (!Array.isArray(listed) || !listed.every((entry) => Number.isInteger(entry))) {
@@ -39,7 +39,11 @@ function sparseLayer(keys: LlamaLike, options: SelfAttentionOptions, block: Op):
   );
 }
 
-const experts = (config: ConfigReader, keys: LlamaLike, defaults: { size: number; count: number; chosen: number }) => ({
+export const experts = (
+  config: ConfigReader,
+  keys: LlamaLike,
+  defaults: { size: number; count: number; chosen: number },
+) => ({
   router: 'gate',
   hiddenSize: keys.hiddenSize,
   intermediateSize: config.count('moe_intermediate_size', defaults.size),
@@ -65,22 +69,15 @@ export const qwen2Moe: Architecture = {
     });
     const options = { qkvBias: config.flag('qkv_bias', true) };
     const shared = config.count('shared_expert_intermediate_size', 5632);
-    const block = call('mlp', { hidden_states: 'hidden_states' }, { expert_output: 'hidden_states' }, [
-      { op: 'assign', input: 'hidden_states', output: 'flat' },
-      sharedExpert(keys, shared),
-      moe({
+    const block = expertsWithGatedShare(
+      keys,
+      {
         ...experts(config, keys, { size: 1408, count: 60, chosen: 4 }),
         // PEFT converts targets for models that were renamed to this layout, not for this one.
         targetNames: undefined,
-        name: '',
-        input: 'flat',
-        output: 'expert_output',
-      }),
-      linear('shared_expert_gate', 'flat', '$gate', keys.hiddenSize, 1),
-      activation('sigmoid', '$gate', '$share'),
-      multiply('$share', 'shared_expert_output', 'shared_expert_output'),
-      add('expert_output', 'shared_expert_output', 'expert_output'),
-    ]);
+      },
+      shared,
+    );
     return llamaLine(keys, {
       kinds: [sparseLayer(keys, options, block), llamaLayer(keys, options)],
       order: layerOrder(config, keys.layers),
@@ -91,9 +88,22 @@ export const qwen2Moe: Architecture = {
   },
 };
 
-function sharedExpert(keys: LlamaLike, size: number): Op {
-  const mlp = gatedMlp(keys.hiddenSize, size, keys.activation, false, 'shared_expert');
-  return { ...mlp, arguments: { flat: 'x' }, results: { down_proj: 'shared_expert_output' } };
+/** Experts, and beside them a dense one whose result a gate weighs (Qwen 2 MoE, Qwen3-Next). */
+export function expertsWithGatedShare(
+  keys: LlamaLike,
+  shape: Omit<Parameters<typeof moe>[0], 'name' | 'input' | 'output'>,
+  shared: number,
+): Op {
+  const dense = gatedMlp(keys.hiddenSize, shared, keys.activation, false, 'shared_expert');
+  return call('mlp', { hidden_states: 'hidden_states' }, { expert_output: 'hidden_states' }, [
+    { op: 'assign', input: 'hidden_states', output: 'flat' },
+    { ...dense, arguments: { flat: 'x' }, results: { down_proj: 'shared_expert_output' } },
+    moe({ ...shape, name: '', input: 'flat', output: 'expert_output' }),
+    linear('shared_expert_gate', 'flat', '$gate', keys.hiddenSize, 1),
+    activation('sigmoid', '$gate', '$share'),
+    multiply('$share', 'shared_expert_output', 'shared_expert_output'),
+    add('expert_output', 'shared_expert_output', 'expert_output'),
+  ]);
 }
 
 export const qwen3Moe: Architecture = {
