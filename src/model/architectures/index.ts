@@ -8,6 +8,7 @@ import { cohere, cohere2 } from './cohere.ts';
 import { deepseekV2, deepseekV3 } from './deepseek.ts';
 import { distilbert } from './distilbert.ts';
 import { ernie45 } from './ernie4-5.ts';
+import { ernie45Moe } from './ernie4-5-moe.ts';
 import { exaone4 } from './exaone4.ts';
 import { falcon } from './falcon.ts';
 import { gemma, gemma2, gemma3 } from './gemma.ts';
@@ -23,6 +24,7 @@ import { granite } from './granite.ts';
 import { graniteMoe } from './granite-moe.ts';
 import { helium } from './helium.ts';
 import { hunyuanDense } from './hunyuan-dense.ts';
+import { lfm2 } from './lfm2.ts';
 import { llama } from './llama.ts';
 import { ministral3, mistral } from './mistral.ts';
 import { mixtral } from './mixtral.ts';
@@ -101,4 +103,6 @@ export const ARCHITECTURES: readonly Architecture[] = [
   deepseekV2,
   deepseekV3,
   qwenNext,
+  lfm2,
+  ernie45Moe,
 ];
