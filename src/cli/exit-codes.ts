@@ -9,6 +9,7 @@ export const EXIT = {
   outOfVram: 13,
   outOfHostRam: 14,
   ownFault: 70,
+  notExecutable: 126,
   commandNotFound: 127,
 } as const;
 

@@ -22,7 +22,7 @@ import { showDiagnostics } from './show.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
 
 /** Signals that reach the trainer through us. */
-const FORWARDED: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'];
+const FORWARDED: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'];
 
 /** What our own codes mean, for the last line on stderr. */
 const MEANINGS = {
@@ -34,6 +34,10 @@ const MEANINGS = {
   'out-of-vram': { code: EXIT.outOfVram, meaning: 'out of VRAM, and no further retry' },
   'out-of-host-ram': { code: EXIT.outOfHostRam, meaning: 'ended for want of host RAM' },
   'not-found': { code: EXIT.commandNotFound, meaning: 'command not found' },
+  'not-executable': {
+    code: EXIT.notExecutable,
+    meaning: 'permission denied: chmod +x it, or start it with its interpreter (python …)',
+  },
   'not-started': { code: EXIT.ownFault, meaning: 'the command could not be started' },
 } as const;
 
@@ -98,6 +102,10 @@ function createTalk(terminal: Terminal, flags: RunFlags, stopSpinner: () => void
     emit: (event) => {
       if (flags.json) json(runEventJson(event));
       else if (!flags.quiet || event.kind === 'given-up') terminal.err(renderRunEvent(event, style));
+    },
+    beginLine: (unfinished) => {
+      const sameScreen = process.stdout.isTTY && process.stderr.isTTY;
+      if (unfinished.includes('stderr') || (sameScreen && unfinished.length > 0)) process.stderr.write('\n');
     },
     warn: (diagnostic) => {
       if (flags.json) json({ diagnostic: diagnosticJson(diagnostic) });

@@ -34,19 +34,26 @@ export function createTerminal(options: { readonly quiet: boolean }): Terminal {
   ignoreClosedPipe(stderr);
   const locale = env.LC_ALL || env.LC_CTYPE || env.LANG || '';
   const width = Number(env.COLUMNS) || stderr.columns || stdout.columns || 80;
+  const unicode = /utf-?8/i.test(locale) || process.platform === 'darwin';
   return {
     out: (text) => void stdout.write(text.endsWith('\n') ? text : `${text}\n`),
     err: (text) => {
       if (text !== '') stderr.write(text.endsWith('\n') ? text : `${text}\n`);
     },
     width: Math.max(40, Math.min(width, 120)),
-    unicode: /utf-?8/i.test(locale) || process.platform === 'darwin',
+    unicode,
     outColour: wantsColour(stdout, env),
     errColour: wantsColour(stderr, env),
     spin: async (text) => {
       if (options.quiet || !stderr.isTTY || env.TERM === 'dumb' || env.CI) return SETTLED;
       const { default: ora } = await import('ora');
-      const spinner = ora({ text, stream: stderr, discardStdin: false }).start();
+      const spinner = ora({
+        text,
+        stream: stderr,
+        discardStdin: false,
+        color: wantsColour(stderr, env) ? 'cyan' : false,
+        spinner: unicode ? 'dots' : 'line',
+      }).start();
       return () => void spinner.stop();
     },
   };

@@ -15,6 +15,8 @@ export interface Evidence {
   readonly lines: readonly EvidenceLine[];
   /** The last lines of each rank / stream, for phase and for showing. */
   readonly tail: readonly string[];
+  /** Streams whose last byte was no line end. */
+  readonly unfinishedLines?: readonly ('stdout' | 'stderr')[];
   /** Rise of `oom_kill` in the cgroup's memory events while the attempt ran. */
   readonly cgroupOomKills: number;
   /** Highest resident set of the tree, bytes; 0 when not sampled. */

@@ -8,6 +8,8 @@ import { runName } from './run-folder.ts';
 export async function check(ports: Ports, request: PreflightRequest): Promise<PreflightOutcome> {
   const outcome = await preflight(ports, request);
   if (outcome.kind !== 'checked') return outcome;
+  // A config without a command is there to be checked; there is nothing to write the changes into.
+  if (outcome.reading.command.argv.length === 0) return outcome;
   const { plan } = outcome.report;
   const name = runName(
     outcome.reading.command.argv,

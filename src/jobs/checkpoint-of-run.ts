@@ -21,24 +21,38 @@ export interface RunCheckpoint {
 /** Clocks of network volumes lag; a checkpoint this much older than the attempt may still be its own. */
 const CLOCK_SKEW_MS = 2_000;
 
+/** What a run has saved so far. */
+export interface SavedByRun {
+  /** The newest complete checkpoint. */
+  readonly checkpoint: RunCheckpoint | undefined;
+  /** Whether anything of its own stands in the output folder, complete or not. */
+  readonly anything: boolean;
+}
+
 /**
  * The newest complete checkpoint that this run wrote itself. What lay in the output folder before is somebody's earlier
  * work: going on from it is the user's decision, not ours.
  */
-export function checkpointOfRun(ports: Ports, attempts: readonly CheckpointWriter[]): RunCheckpoint | undefined {
+export function savedByRun(ports: Ports, attempts: readonly CheckpointWriter[]): SavedByRun {
+  let anything = false;
   for (const attempt of attempts.toReversed()) {
     if (attempt.outputDir === undefined) continue;
     const folder = isAbsolute(attempt.outputDir) ? attempt.outputDir : join(ports.cwd, attempt.outputDir);
-    const found = newestCompleteCheckpoint(folder, ports.files);
-    if (!found) continue;
-    const written = ports.files.info(join(found.path, 'trainer_state.json')) ?? ports.files.info(found.path);
-    const writer = attempts.findLast(
-      (each) =>
-        each.outputDir === attempt.outputDir &&
-        written !== undefined &&
-        written.modifiedMs >= each.startedMs - CLOCK_SKEW_MS,
-    );
-    if (writer) return { path: found.path, step: found.step, values: writer.values };
+    const writerOf = (path: string): CheckpointWriter | undefined => {
+      const written = ports.files.info(join(path, 'trainer_state.json')) ?? ports.files.info(path);
+      if (!written) return undefined;
+      return attempts.findLast(
+        (each) => each.outputDir === attempt.outputDir && written.modifiedMs >= each.startedMs - CLOCK_SKEW_MS,
+      );
+    };
+    const found = newestCompleteCheckpoint(folder, ports.files, (path) => {
+      const own = writerOf(path) !== undefined;
+      anything ||= own;
+      return own;
+    });
+    if (found) {
+      return { checkpoint: { path: found.path, step: found.step, values: writerOf(found.path)!.values }, anything };
+    }
   }
-  return undefined;
+  return { checkpoint: undefined, anything };
 }

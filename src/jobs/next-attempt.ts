@@ -3,7 +3,7 @@ import type { MemoryEstimate } from '../memory/index.ts';
 import { replan } from '../planner/index.ts';
 import type { RunEvent } from '../report/index.ts';
 import { type PlanValues, planValues, type SpecChange, type TrainingSpec } from '../spec/index.ts';
-import type { RunCheckpoint } from './checkpoint-of-run.ts';
+import type { RunCheckpoint, SavedByRun } from './checkpoint-of-run.ts';
 import { planWithPackages } from './plan-with-packages.ts';
 import type { Preflight } from './preflight.ts';
 import type { MadeAttempt } from './run-attempts.ts';
@@ -25,7 +25,7 @@ export type NextAttempt =
 export interface NextAttemptRequest {
   readonly preflight: Preflight;
   readonly made: readonly MadeAttempt[];
-  readonly checkpoint: RunCheckpoint | undefined;
+  readonly saved: SavedByRun;
   readonly maxRetries: number;
 }
 
@@ -59,30 +59,33 @@ export async function nextAttempt(ports: Ports, request: NextAttemptRequest): Pr
     );
   }
   const { reading } = preflight;
-  const checkpoint = reading.resume.kind === 'supported' ? request.checkpoint : undefined;
+  const checkpoint = reading.resume.kind === 'supported' ? request.saved.checkpoint : undefined;
   const question = { reading, hardware: preflight.hardware, starts: true };
   const estimate = preflight.values ? preflight.estimate : undefined;
-  const { plan: step } = await planWithPackages(ports, question, preflight.surroundings, (surroundings) => {
-    const next = replan({
-      values,
-      attempts: made.map(({ planned }) => ({ values: planned.values ?? values, estimate: planned.estimate })),
-      failure: last.failure!,
-      budget: preflight.budget,
-      policy: { ...preflight.policy, maxRetries },
-      surroundings,
-      estimate,
-      checkpoint: checkpoint?.values,
-    });
-    return { next, changes: next.kind === 'retry' ? next.plan.changes : [] };
-  });
-  const { next } = step;
+  const { plan: next } = await planWithPackages(
+    ports,
+    question,
+    preflight.surroundings,
+    (surroundings) =>
+      replan({
+        values,
+        attempts: made.map(({ planned }) => ({ values: planned.values ?? values, estimate: planned.estimate })),
+        failure: last.failure!,
+        budget: preflight.budget,
+        policy: { ...preflight.policy, maxRetries },
+        surroundings,
+        estimate,
+        checkpoint: checkpoint?.values,
+      }),
+    (step) => (step.kind === 'retry' ? step.plan.changes : []),
+  );
   if (next.kind === 'give-up')
     return { kind: 'give-up', events: [{ kind: 'given-up', reason: next.reason, wouldHelp: next.wouldHelp }] };
   const replanned: RunEvent = {
     kind: 'replanned',
     because: next.because,
     changes: next.plan.changes,
-    predicted: next.plan.estimate,
+    predicted: next.plan.setAside ? undefined : next.plan.estimate,
     calibratedBytes: next.plan.calibratedBytes,
     distributed: next.plan.values.distributed,
   };
@@ -103,7 +106,7 @@ export async function nextAttempt(ports: Ports, request: NextAttemptRequest): Pr
 
 /** Output of the failed attempt is never written over: what it saved may be all there is of the work so far. */
 function startOver(
-  { preflight, made, checkpoint }: NextAttemptRequest,
+  { preflight, made, saved }: NextAttemptRequest,
   planned: PlannedAttempt,
   replanned: RunEvent,
   keepsCheckpoint: boolean,
@@ -117,7 +120,7 @@ function startOver(
         : 'the new settings do not fit the checkpoint';
   const outputDir = reading.spec.outputDir?.value ?? undefined;
   const fresh = outputDir === undefined ? undefined : `${outputDir.replace(/\/+$/, '')}-retry-${made.length}`;
-  const movable = checkpoint !== undefined && fresh !== undefined && reading.writable('outputDir', fresh) === true;
+  const movable = saved.anything && fresh !== undefined && reading.writable('outputDir', fresh) === true;
   return {
     kind: 'retry',
     planned: movable ? { ...planned, freshOutputDir: fresh } : planned,

@@ -46,11 +46,13 @@ export const surroundingsOf = (
  * Plans, and asks the trainer's Python for a package only when the plan rests on it: an import takes seconds, and most
  * plans need none. A package that is missing is ruled out and the plan made again, so each is asked once at most.
  */
-export async function planWithPackages<P extends { readonly changes: readonly SpecChange[] }>(
+export async function planWithPackages<P>(
   ports: Ports,
   question: PackageQuestion,
   surroundings: Surroundings,
   plan: (surroundings: Surroundings) => P,
+  /** Every change the plan speaks of, also those of plans it only names. */
+  changesOf: (plan: P) => readonly SpecChange[],
 ): Promise<PackagePlan<P>> {
   // Until a package was asked for it counts as there, so that no lever is lost for want of a question.
   const packages: Record<PackageName, boolean | 'unknown'> = { bitsandbytes: true, flashAttn: true, liger: true };
@@ -62,7 +64,7 @@ export async function planWithPackages<P extends { readonly changes: readonly Sp
   }
   for (;;) {
     const made = plan({ ...surroundings, packages: { ...packages } });
-    const used = packagesOf(made.changes);
+    const used = packagesOf(changesOf(made));
     const next = used.find((name) => !asked.has(name));
     if (next !== undefined) {
       asked.add(next);

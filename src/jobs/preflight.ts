@@ -2,9 +2,9 @@ import { type Diagnostic, note, type Ports, type Result, warning } from '../core
 import { type LaunchReading, parseGivenSettings } from '../dialects/index.ts';
 import { detectHardware, type Hardware } from '../hardware/index.ts';
 import { estimateMemory, type MemoryBudget, type MemoryEstimate } from '../memory/index.ts';
-import { type Policy, planRun, type Surroundings } from '../planner/index.ts';
+import { type Plan, type Policy, planRun, type Surroundings } from '../planner/index.ts';
 import type { CheckReport } from '../report/index.ts';
-import { type PlanValues, planValues, type TrainingSpec } from '../spec/index.ts';
+import { type PlanValues, planValues, type SpecChange, type TrainingSpec } from '../spec/index.ts';
 import { type ChosenGpu, chooseGpu } from './choose-gpus.ts';
 import { type LaunchTarget, readTarget, readWithoutFiles, type TargetReading } from './launch-target.ts';
 import { type FoundModel, findModel } from './model.ts';
@@ -155,8 +155,12 @@ async function examine(
     return { ...common, report: { ...base, diagnostics, plan: { verdict: 'unknown', reason: reason! } } };
   }
   const request = { values: values.value, budget: gpu.budget, policy, estimate };
-  const planned = await planWithPackages(ports, question, surroundings, (around) =>
-    planRun({ ...request, surroundings: around }),
+  const planned = await planWithPackages(
+    ports,
+    question,
+    surroundings,
+    (around) => planRun({ ...request, surroundings: around }),
+    changesNamed,
   );
   return {
     ...common,
@@ -164,6 +168,12 @@ async function examine(
     report: { ...base, plan: planned.plan, diagnostics: [...base.diagnostics, ...planned.diagnostics] },
   };
 }
+
+/** A refusal promises plans too: what it says would fit must rest on packages that are there. */
+const changesNamed = (plan: Plan): readonly SpecChange[] =>
+  plan.verdict === 'refuse'
+    ? [...plan.refusal.smallest.changes, ...plan.refusal.wouldFit.flatMap(({ changes }) => changes)]
+    : plan.changes;
 
 const NO_LAUNCHER = { nodes: 1, processesPerNode: 1, strategy: 'none', offload: [] } as const;
 

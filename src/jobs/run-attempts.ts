@@ -7,7 +7,7 @@ import type { MemoryEstimate } from '../memory/index.ts';
 import { type AttemptSummary, changeJson, maskSecrets, snakeCased } from '../report/index.ts';
 import type { SpecChange } from '../spec/index.ts';
 import { defaultTimings, startAttempt } from '../supervisor/index.ts';
-import { type CheckpointWriter, checkpointOfRun } from './checkpoint-of-run.ts';
+import { type CheckpointWriter, savedByRun } from './checkpoint-of-run.ts';
 import { nextAttempt, type PlannedAttempt, startingValues } from './next-attempt.ts';
 import type { Preflight } from './preflight.ts';
 import type { RunHost } from './run.ts';
@@ -136,6 +136,7 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
     saveState('running');
     const evidence = await child.ended;
     running = undefined;
+    host.beginLine(evidence.unfinishedLines ?? []);
     return settle(planned, number, started, outputDir, evidence, opened.value);
   }
 
@@ -213,8 +214,8 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
       }
       if (!(await waitUntilFree(host, sample, baseline))) return end({ whose: 'snug', reason: 'out-of-vram' });
       if (signalled) return end({ whose: 'trainer', exitCode: undefined, signal: signalled });
-      const checkpoint = checkpointOfRun(ports, made);
-      const next = await nextAttempt(ports, { preflight, made, checkpoint, maxRetries: request.maxRetries });
+      const saved = savedByRun(ports, made);
+      const next = await nextAttempt(ports, { preflight, made, saved, maxRetries: request.maxRetries });
       for (const event of next.events) host.emit(event);
       if (next.kind === 'give-up') return end({ whose: 'snug', reason: 'out-of-vram' });
       planned = next.planned;
@@ -239,10 +240,12 @@ const firstAttempt = (preflight: Preflight, changes: readonly SpecChange[]): Pla
   return { changes, estimate, values: rewritten ? plan.values : startingValues(preflight) };
 };
 
+const NOT_STARTED = { 'not-found': 'not-found', 'not-executable': 'not-executable', other: 'not-started' } as const;
+
 /** undefined: it ran out of device memory and may be tried again. */
 function endingOf({ evidence, failure }: MadeAttempt, signalled: NodeJS.Signals | undefined): Ending | undefined {
   const { exitCode, signal, startFailure, forwardedSignal } = evidence;
-  if (startFailure) return { whose: 'snug', reason: startFailure === 'not-found' ? 'not-found' : 'not-started' };
+  if (startFailure) return { whose: 'snug', reason: NOT_STARTED[startFailure] };
   const own: Ending = { whose: 'trainer', exitCode, signal };
   if (!failure || forwardedSignal || signalled) return own;
   if (failure.resource === 'host_ram') return { whose: 'snug', reason: 'out-of-host-ram' };

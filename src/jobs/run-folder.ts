@@ -13,9 +13,20 @@ export interface RunFolder {
   readonly save: (path: string, content: object | string) => Diagnostic | undefined;
 }
 
+const REASONS: Readonly<Record<string, string>> = {
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota is used up',
+  EROFS: 'the file system is read-only',
+  EACCES: 'permission is denied',
+  EPERM: 'permission is denied',
+};
+
 const cannotWrite = (path: string, code: string): Diagnostic =>
-  error('run-folder', `cannot write ${path}: ${code}`, {
-    help: 'make the working directory writable, or start snug in one that is: the run folder .snug/runs is made there',
+  error('run-folder', `cannot write ${path}: ${REASONS[code] ?? code}`, {
+    help:
+      code === 'ENOSPC' || code === 'EDQUOT'
+        ? 'make room on that disk: the run goes on, but what happens to it is not written down'
+        : 'start snug in a folder that can be written: the run folder .snug/runs is made there',
   });
 
 /** `train.py`, `sft.yaml` → `train`, `sft`: the readable half of a run's name. */

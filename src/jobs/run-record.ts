@@ -8,7 +8,14 @@ export type Ending =
   | { readonly whose: 'trainer'; readonly exitCode: number | undefined; readonly signal: string | undefined }
   | {
       readonly whose: 'snug';
-      readonly reason: 'refused' | 'cannot-estimate' | 'out-of-vram' | 'out-of-host-ram' | 'not-found' | 'not-started';
+      readonly reason:
+        | 'refused'
+        | 'cannot-estimate'
+        | 'out-of-vram'
+        | 'out-of-host-ram'
+        | 'not-found'
+        | 'not-executable'
+        | 'not-started';
     };
 
 export interface AttemptRecord {

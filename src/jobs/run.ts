@@ -3,6 +3,7 @@ import { type Diagnostic, error, type Ports } from '../core/index.ts';
 import type { CheckReport, RunEvent } from '../report/index.ts';
 import type { SpecChange } from '../spec/index.ts';
 import { check } from './check.ts';
+import type { LaunchTarget } from './launch-target.ts';
 import type { Preflight, PreflightRequest } from './preflight.ts';
 import { runAttempts } from './run-attempts.ts';
 import type { RunResult } from './run-result.ts';
@@ -24,6 +25,8 @@ export interface RunHost {
   readonly onReport: (report: CheckReport, starts: boolean) => void;
   /** Registers for signals sent to snug; returns how to stop listening. */
   readonly onSignal: (listener: (signal: NodeJS.Signals) => void) => () => void;
+  /** The trainer's output may have ended in the middle of a line (a progress bar); talk begins on a new one. */
+  readonly beginLine: (unfinished: readonly ('stdout' | 'stderr')[]) => void;
   readonly warn: (diagnostic: Diagnostic) => void;
   readonly exitCodeOf: (result: RunResult) => number;
 }
@@ -49,6 +52,9 @@ export function decide({ report, policy }: Pick<Preflight, 'report' | 'policy'>)
 export async function run(ports: Ports, request: RunRequest, host: RunHost): Promise<RunResult> {
   const outcome = await check(ports, request);
   if (outcome.kind !== 'checked') return outcome;
+  if (outcome.reading.command.argv.length === 0) {
+    return { kind: 'unreadable', diagnostics: [noCommand(request.target)] };
+  }
   const decision = decide(outcome);
   const report = decision.kind === 'start' ? outcome.report : withoutLaunch(outcome.report);
   if (request.dryRun) return { kind: 'dry-run', report, decision: decision.kind };
@@ -68,13 +74,15 @@ export async function run(ports: Ports, request: RunRequest, host: RunHost): Pro
   });
 }
 
+const noCommand = (target: LaunchTarget): Diagnostic =>
+  error('no-command', 'the config has no command to start', {
+    ...(target.kind === 'config' ? { location: target.path } : {}),
+    help: 'add command: python train.py --bs {per_device_train_batch_size} …; snug check needs none',
+  });
+
 /** Nothing is written for a command that cannot start at all. */
 function missingProgram(ports: Ports, program: string | undefined): Diagnostic | undefined {
-  if (program === undefined || program === '') {
-    return error('no-command', 'there is no command to start', {
-      help: 'add command: to the config, or give the command after --',
-    });
-  }
+  if (program === undefined) return undefined;
   const found = program.includes('/')
     ? ports.files.info(isAbsolute(program) ? program : join(ports.cwd, program)) !== undefined
     : ports.programs.which(program) !== undefined;

@@ -34,6 +34,8 @@ export interface RetryPlan {
   readonly estimate: MemoryEstimate | undefined;
   /** The prediction scaled by what the failure showed, bytes; undefined without a prediction. */
   readonly calibratedBytes: number | undefined;
+  /** The failure showed that the prediction was made for another run; it only tells smaller from larger. */
+  readonly setAside: boolean;
 }
 
 /** What comes after an attempt that ended for want of memory. */

@@ -7,7 +7,15 @@ import { LEVERS } from './levers/index.ts';
 import type { NextStep, ReplanRequest } from './next-step.ts';
 import { smallerByEstimate } from './retry-by-estimate.ts';
 import { smallerByStep } from './retry-by-step.ts';
-import { movesPhase, planOf, type RetryContext, retryContext, retryWith, setAside } from './retry-context.ts';
+import {
+  movesPhase,
+  planOf,
+  predictsPhase,
+  type RetryContext,
+  retryContext,
+  retryWith,
+  setAside,
+} from './retry-context.ts';
 
 const giveUp = (reason: string, ...wouldHelp: readonly string[]): NextStep => ({ kind: 'give-up', reason, wouldHelp });
 
@@ -41,13 +49,6 @@ function withAllocator(context: RetryContext): Combination | undefined {
   if (!permitted(LEVERS[allocatorAt]!) || failed.picks[allocatorAt] !== 0) return undefined;
   const plan = planOf(failed.picks.with(allocatorAt, 1), context);
   return plan.picks[allocatorAt] === 1 && !triedAlready(plan.values) ? plan : undefined;
-}
-
-/** Whether the prediction speaks of the phase that failed: forward and backward are one climb. */
-function predictsPhase({ request, failed }: RetryContext): boolean {
-  const { phase } = request.failure;
-  const climb = (name: string): string => (name === 'backward' ? 'forward' : name);
-  return phase === 'unknown' || climb(phase) === 'forward' || failed.estimate?.vram.peakPhase === phase;
 }
 
 const phaseText = ({ failure }: ReplanRequest): string =>

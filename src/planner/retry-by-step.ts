@@ -1,6 +1,13 @@
 import { applyPicks, type Combination, harmOf } from './combination.ts';
 import { LEVERS, type Lever } from './levers/index.ts';
-import { fragmentationSeen, keepsCheckpoint, movesPhase, planOf, type RetryContext } from './retry-context.ts';
+import {
+  fragmentationSeen,
+  keepsCheckpoint,
+  movesPhase,
+  planOf,
+  predictsPhase,
+  type RetryContext,
+} from './retry-context.ts';
 
 /** Options of a lever where the other picks stand as they are. */
 function optionsAt(position: number, picks: readonly number[], { request, optionsOf }: RetryContext) {
@@ -55,7 +62,10 @@ export function smallerByStep(context: RetryContext): Combination | undefined {
     .filter(({ values }) => !triedAlready(values))
     .filter(({ values }) => {
       const now = estimateOf(values);
-      return !failed.estimate || !now || now.vram.devicePeakBytes <= failed.estimate.vram.devicePeakBytes;
+      if (!failed.estimate || !now) return true;
+      const less = now.vram.allocatedPeakBytes - failed.estimate.vram.allocatedPeakBytes;
+      // Of a phase that is not the predicted peak, the prediction cannot show that it shrinks.
+      return predictsPhase(context) ? less < 0 : less <= 0;
     });
   return candidates.find((candidate) => keepsCheckpoint(candidate.picks, context)) ?? candidates[0];
 }

@@ -79,6 +79,13 @@ const SET_ASIDE = 2;
 
 export const setAside = ({ factor }: RetryContext): boolean => factor !== undefined && factor > SET_ASIDE;
 
+/** Whether the prediction speaks of the phase that failed: forward and backward are one climb. */
+export function predictsPhase({ request, failed }: RetryContext): boolean {
+  const { phase } = request.failure;
+  const climb = (name: string): string => (name === 'backward' ? 'forward' : name);
+  return phase === 'unknown' || climb(phase) === 'forward' || failed.estimate?.vram.peakPhase === phase;
+}
+
 /** The answer for a plan that was found, its changes told from the launch as it came. */
 export function retryWith(plan: Combination, because: string, context: RetryContext): NextStep {
   const { request, estimateOf, factor } = context;
@@ -89,6 +96,7 @@ export function retryWith(plan: Combination, because: string, context: RetryCont
       values: plan.values,
       changes: specChanges(request.values, plan, estimate, (at) => estimateOf(at)?.vram.devicePeakBytes),
       estimate,
+      setAside: setAside(context),
       calibratedBytes: estimate && factor && !setAside(context) ? calibratedNeed(estimate, factor) : undefined,
     },
     keepsCheckpoint: keepsCheckpoint(plan.picks, context),

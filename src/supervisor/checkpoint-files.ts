@@ -9,6 +9,9 @@ const ZIP_END_REACH = 22 + 0xffff;
 const ZIP_START = [0x50, 0x4b, 0x03, 0x04];
 const ZIP_END = [0x50, 0x4b, 0x05, 0x06];
 
+/** An empty zip is its end record; no pickle of a state is shorter. */
+const SMALLEST_TORCH_FILE = 22;
+
 const isAt = (bytes: Uint8Array, index: number, signature: readonly number[]): boolean =>
   signature.every((byte, offset) => bytes[index + offset] === byte);
 
@@ -43,7 +46,9 @@ export function findTorchFileFlaw(path: string, files: FilePort): Flaw {
   if (info.sizeBytes === 0) return 'is empty';
   const start = files.readBytes(path, 0, 4);
   if (!start.ok) return `cannot be read (${start.code})`;
-  if (!isAt(start.value, 0, ZIP_START)) return undefined;
+  if (!isAt(start.value, 0, ZIP_START)) {
+    return info.sizeBytes < SMALLEST_TORCH_FILE ? 'was cut off (shorter than any saved object)' : undefined;
+  }
   const reach = Math.min(info.sizeBytes, ZIP_END_REACH);
   const end = files.readBytes(path, info.sizeBytes - reach, reach);
   if (!end.ok) return `cannot be read (${end.code})`;

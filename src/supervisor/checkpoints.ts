@@ -46,16 +46,23 @@ function readTrainerState(folder: string, files: FilePort): { state: TrainerStat
 
 /**
  * The newest `checkpoint-<step>` of an output folder that a run can go on from: a process killed while saving leaves
- * half-written files, and trainers take the highest number without looking. Undefined when there is none.
+ * half-written files, and trainers take the highest number without looking. Undefined when there is none. Checkpoints that are
+ * not `wanted` (an earlier run's) are passed over in silence.
  */
-export function newestCompleteCheckpoint(outputDir: string, files: FilePort): Checkpoint | undefined {
+export function newestCompleteCheckpoint(
+  outputDir: string,
+  files: FilePort,
+  wanted: (path: string) => boolean = () => true,
+): Checkpoint | undefined {
   const skipped: SkippedCheckpoint[] = [];
   const folders = files
     .list(outputDir)
     .flatMap((name) => {
       const step = /^checkpoint-(\d+)$/.exec(name)?.[1];
       const path = join(outputDir, name);
-      return step !== undefined && files.info(path)?.kind === 'folder' ? [{ path, step: Number(step) }] : [];
+      return step !== undefined && files.info(path)?.kind === 'folder' && wanted(path)
+        ? [{ path, step: Number(step) }]
+        : [];
     })
     .sort((left, right) => right.step - left.step);
   for (const { path, step } of folders) {

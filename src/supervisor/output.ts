@@ -4,6 +4,8 @@ import { createForwarder } from './forward.ts';
 import { openOutputLog } from './output-log.ts';
 import type { Child } from './start-child.ts';
 
+const LINE_END = 0x0a;
+
 /** A reader of our own output that takes nothing for this long is given up. */
 const STALLED_READER_MS = 10_000;
 
@@ -11,6 +13,8 @@ const STALLED_READER_MS = 10_000;
 export interface HandedOn {
   /** Both pipes have been read to their end. */
   readonly finished: () => boolean;
+  /** Streams whose last byte was no line end: whoever writes to them next must begin a new line. */
+  readonly unfinishedLines: () => readonly OutputStream[];
   /** Stops reading, whoever still holds the other end. */
   readonly cutOff: () => void;
   /** Hands over what is left and closes the log. */
@@ -20,11 +24,14 @@ export interface HandedOn {
 export function handOn(request: AttemptRequest, child: Child, watcher: LineWatcher, onFatal: () => void): HandedOn {
   const log = openOutputLog(request.logPath);
   const open = new Set<OutputStream>(['stdout', 'stderr']);
+  const unfinished = new Set<OutputStream>();
   const forwarders = (['stdout', 'stderr'] as const).map((name) => {
     const forwarder = createForwarder(request[name], `${request.logPath}.${name}.waiting`);
     const source = child[name];
     source.on('data', (chunk: Buffer) => {
       forwarder.write(chunk);
+      if (chunk.at(-1) === LINE_END) unfinished.delete(name);
+      else unfinished.add(name);
       log.write(name, chunk);
       if (watcher.push(name, chunk)) onFatal();
     });
@@ -33,6 +40,7 @@ export function handOn(request: AttemptRequest, child: Child, watcher: LineWatch
   });
   return {
     finished: () => open.size === 0,
+    unfinishedLines: () => [...unfinished],
     cutOff: () => {
       child.stdout.destroy();
       child.stderr.destroy();

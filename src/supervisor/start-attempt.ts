@@ -32,7 +32,7 @@ export const startAttempt: StartAttempt = (request) => {
     stopper: stopper || undefined,
     ending: relay.ending,
     graceMs: request.fatalLineGraceMs,
-    stopGraceMs,
+    stopGraceMs: Math.min(stopGraceMs, defaultTimings.afterOomGraceMs),
   });
   const output = handOn(request, child, watcher, guard.alarm);
   const sampler = startSampler({
@@ -62,6 +62,7 @@ export const startAttempt: StartAttempt = (request) => {
       ...(tree ? { treePids: tree.seen() } : {}),
       ...(request.expandableSegments === undefined ? {} : { expandableSegments: request.expandableSegments }),
       ...(survivors.length > 0 ? { survivors } : {}),
+      unfinishedLines: output.unfinishedLines(),
     };
   };
   return { pid: child.pid, signal: relay.relay, ended: ended() };

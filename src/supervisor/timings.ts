@@ -4,6 +4,8 @@ export const defaultTimings = {
   fatalLineGraceMs: 10_000,
   /** Torchrun itself waits 30 s for its workers before it kills them; less would take that away from it. */
   stopGraceMs: 30_000,
+  /** After an OOM nobody saves anything worth the full grace. */
+  afterOomGraceMs: 10_000,
   /** Short enough to see a peak of a few steps, long enough to cost nothing. */
   sampleEveryMs: 1_000,
   /** After the direct child: a data-loader worker looks for its parent every 5 s, loggers upload their last lines. */

@@ -60,6 +60,18 @@ describe('check', () => {
     expect([plan, diagnostics[0].code]).toEqual([null, 'unreadable-file']);
   });
 
+  it('checks a config without a command; only run needs one', async () => {
+    box.write('bare.yaml', CONFIG.split('\n').slice(1).join('\n'));
+    const checked = await box.run(['check', 'bare.yaml', '--gpu', '8GiB', '--json']);
+    expect(checked.exitCode).toBe(10);
+    expect(JSON.parse(checked.stdout).plan).toMatchObject({ verdict: 'rewrite', command: [], files: [] });
+    const started = await box.run(['run', 'bare.yaml', '--gpu', '8GiB']);
+    expect([started.exitCode, started.stderr]).toEqual([3, expect.stringContaining('error[no-command]')]);
+    box.write('empty.yaml', '');
+    const empty = await box.run(['check', 'empty.yaml', '--gpu', '8GiB']);
+    expect([empty.exitCode, empty.stdout]).toEqual([12, expect.stringContaining('unknown-setting')]);
+  });
+
   it('keeps to 80 columns, and has no colour or motion where nobody watches', async () => {
     const { stdout } = await box.run(['check', 'snug.yaml', '--gpu', '8GiB']);
     expect(Math.max(...stdout.split('\n').map((line) => [...line].length))).toBeLessThanOrEqual(80);
@@ -105,6 +117,32 @@ describe('run', () => {
     const quiet = await trained.run(['--gpu', '40GiB', '-q', '--', 'sh', '-c', 'echo out; echo err >&2']);
     expect(quiet).toMatchObject({ exitCode: 0, stdout: 'out\n', stderr: 'err\n' });
     trained.remove();
+  });
+
+  it('begins its own talk on a line of its own, and passes SIGUSR1 on', async () => {
+    const usr1 = makeSandbox();
+    usr1.write(
+      't.py',
+      'import signal, sys, time\nsignal.signal(signal.SIGUSR1, lambda *a: sys.exit(9))\nsys.stderr.write("\\r 1/5 ")\nsys.stderr.flush()\ntime.sleep(60)\n',
+    );
+    const running = usr1.start(['run', '--gpu', '8GiB', '--json', '--', 'python3', 't.py']);
+    await running.seen(/1\/5/);
+    running.signal('SIGUSR1');
+    const { exitCode, stderr } = await running.ended;
+    expect(exitCode).toBe(9);
+    expect(stderr).not.toContain('Debugger');
+    const events = stderr.split('\n').filter((line) => line.startsWith('{'));
+    expect(events.map((line) => JSON.parse(line).event)).toContain('attempt-ended');
+    expect(usr1.leftProcesses()).toEqual([]);
+    usr1.remove();
+  });
+
+  it('says why a program cannot be started', async () => {
+    const plain = makeSandbox();
+    plain.write('plain.sh', 'echo no\n');
+    const { exitCode, stderr } = await plain.run(['run', '--gpu', '8GiB', '--', './plain.sh']);
+    plain.remove();
+    expect([exitCode, stderr]).toEqual([126, expect.stringContaining('chmod +x')]);
   });
 
   it('starts nothing in a dry run and prints the command', async () => {

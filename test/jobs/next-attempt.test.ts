@@ -47,7 +47,10 @@ const next = async (preflight: Preflight, checkpoint: boolean, maxRetries = 3) =
   return nextAttempt(fakePorts(), {
     preflight,
     made: [attempt],
-    checkpoint: checkpoint ? { path: '/project/out/checkpoint-7', step: 7, values: attempt.values } : undefined,
+    saved: {
+      checkpoint: checkpoint ? { path: '/project/out/checkpoint-7', step: 7, values: attempt.values } : undefined,
+      anything: checkpoint,
+    },
     maxRetries,
   });
 };

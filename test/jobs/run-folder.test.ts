@@ -36,5 +36,7 @@ it('gives two runs of the same second different folders', () => {
 
 it('says so when the working directory cannot be written', () => {
   const made = createRunFolder(fakePorts({ now, unwritable: 'EROFS' }), 'train');
-  expect(made.ok ? [] : made.error).toMatchObject([{ code: 'run-folder', message: expect.stringContaining('EROFS') }]);
+  expect(made.ok ? [] : made.error).toMatchObject([
+    { code: 'run-folder', message: expect.stringContaining('the file system is read-only') },
+  ]);
 });

@@ -32,7 +32,10 @@ export function detectHfTrainer(position: Position, context: ReadContext): Claim
   const claim: Claim = { from: target.index, to: argv.length };
   const tokens = tokensFrom(argv, target.argsFrom);
   const parsed = parseFlags(tokens, { fields: SCRIPT_FIELDS, negatable: new Set(), open: true });
-  if (parsed.flags.some((flag) => DISTINCTIVE.has(flag.key))) return claim;
+  const given = new Set(parsed.flags.map((flag) => flag.key));
+  if ([...given].some((key) => DISTINCTIVE.has(key))) return claim;
+  // Alone each could be any program's; together they are the Trainer's habit.
+  if (given.has('model_name_or_path') && given.has('output_dir')) return claim;
   const only = tokens.length === 1 ? tokens[0]!.text : undefined;
   if (only?.endsWith('.json') && namesTrainingArguments(only, context)) return claim;
   const script = readScript(target, context);
