@@ -25,7 +25,7 @@ export async function findModel(
       })
     : await locate(ports, spec, override);
   if (!located.ok) return located;
-  const facts = describeModel(located.value.config);
+  const facts = describeModel(located.value.config, located.value.storedTensors);
   return facts.ok
     ? ok({ located: located.value, facts: facts.value })
     : fail(...facts.error.map((problem) => placed(problem, located.value)));

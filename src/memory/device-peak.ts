@@ -49,10 +49,12 @@ export function devicePeak(
   terms.cudaContext = context.bytes;
   const reserved = allocated + wasted;
   const leanest = allocated - lean(values, facts, rowsPerRow);
+  // What the description of the model itself may be off by.
+  const unsure = allocated * (facts.uncertainty ?? 0);
   // What is allocated is known within a few percent, what the allocator adds to it within a third; 12 % of all holds nine runs in ten.
   const reservedInterval = {
-    lowBytes: Math.round(Math.max(allocated * 0.8, leanest * 0.95, reserved * 0.88 - (allocated - leanest))),
-    highBytes: Math.round(reserved * 1.1),
+    lowBytes: Math.round(Math.max(allocated * 0.8, leanest * 0.95, reserved * 0.88 - (allocated - leanest)) - unsure),
+    highBytes: Math.round(reserved * 1.1 + unsure),
   };
   return {
     allocatedPeakBytes: allocated,
@@ -62,8 +64,8 @@ export function devicePeak(
     highBytes: reservedInterval.highBytes + context.highBytes,
     intervals: {
       allocated: {
-        lowBytes: Math.round(Math.max(allocated * 0.8, leanest * 0.94)),
-        highBytes: Math.round(allocated * 1.06),
+        lowBytes: Math.round(Math.max(allocated * 0.8, leanest * 0.94) - unsure),
+        highBytes: Math.round(allocated * 1.06 + unsure),
       },
       reserved: reservedInterval,
     },

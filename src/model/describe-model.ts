@@ -1,19 +1,31 @@
 import { distance } from 'fastest-levenshtein';
-import { error, type FloatDType, fail, ok, parseFloatDType, type Result } from '../core/index.ts';
+import { type Diagnostic, error, type FloatDType, fail, ok, parseFloatDType, type Result } from '../core/index.ts';
+import type { Architecture } from './architectures/architecture.ts';
 import { ARCHITECTURES } from './architectures/index.ts';
+import { describeByShape } from './by-shape/describe-by-shape.ts';
 import { ConfigReader } from './config-reader.ts';
 import type { ModelFacts } from './facts.ts';
 import { countParameters } from './parameters.ts';
+import type { StoredTensor } from './safetensors.ts';
 
 /** `model_type` values snug can estimate, sorted. */
 export const supportedModelTypes = (): readonly string[] =>
   ARCHITECTURES.flatMap((architecture) => architecture.modelTypes).sort();
 
+type Config = Readonly<Record<string, unknown>>;
+
+/** A description and how far it can be trusted. */
+type Described = Pick<ModelFacts, 'description' | 'assumptions' | 'uncertainty'>;
+
+/** Code that comes with a checkpoint is described as it was published; there is no class of transformers to hold it against. */
+const OWN_CODE_UNCERTAINTY = 0.05;
+
 /**
- * The facts of a causal language model from the contents of its config.json; transformers' own defaults hold for absent
- * keys. Errors: `unsupported-architecture`, `unsupported-model-config`, `bad-model-config` (each names the key).
+ * The facts of a model from the contents of its config.json; transformers' own defaults hold for absent keys. An unknown type
+ * is read by its shape, from `stored` (the tensors of its checkpoint) where they are at hand, and the facts say so. Errors:
+ * `unsupported-architecture`, `unsupported-model-config`, `bad-model-config` (each names the key, or the reason).
  */
-export function describeModel(config: Readonly<Record<string, unknown>>): Result<ModelFacts> {
+export function describeModel(config: Config, stored?: readonly StoredTensor[]): Result<ModelFacts> {
   const modelType = config.model_type;
   if (typeof modelType !== 'string' || modelType === '') {
     return fail(
@@ -23,28 +35,11 @@ export function describeModel(config: Readonly<Record<string, unknown>>): Result
     );
   }
   const architecture = ARCHITECTURES.find((known) => known.modelTypes.includes(modelType));
-  if (!architecture) {
-    const near = supportedModelTypes().find((known) => distance(known, modelType) <= 1);
-    return fail(
-      error('unsupported-architecture', `model type ${modelType} is not one snug can estimate`, {
-        notes: [`it knows ${supportedModelTypes().join(', ')}`],
-        ...(near ? { help: `did you mean ${near}` } : {}),
-      }),
-    );
-  }
-  if (config.quantization_config !== undefined && config.quantization_config !== null) {
-    const method = (config.quantization_config as Record<string, unknown>).quant_method;
-    if (method !== 'bitsandbytes') {
-      return fail(
-        error('unsupported-model-config', `the checkpoint is stored quantised (${String(method)})`, {
-          help: 'name the unquantised checkpoint',
-        }),
-      );
-    }
-  }
-  const reader = new ConfigReader(config);
-  const description = architecture.describe(reader, modelType);
-  if (reader.problems.length > 0) return fail(...reader.problems);
+  const described = architecture
+    ? describeKnown(architecture, config, modelType)
+    : describeUnknown(config, modelType, stored);
+  if (!described.ok) return described;
+  const { description } = described.value;
   return ok({
     modelType,
     parameters: countParameters(description),
@@ -54,8 +49,59 @@ export function describeModel(config: Readonly<Record<string, unknown>>): Result
     numHiddenLayers: description.layers.length,
     labels: labels(config),
     maxPositionEmbeddings: positions(config),
-    assumptions: reader.assumptions,
+    ...described.value,
+  });
+}
+
+function describeKnown(architecture: Architecture, config: Config, modelType: string): Result<Described> {
+  const quantised = storedQuantised(config);
+  if (quantised) return fail(quantised);
+  const reader = new ConfigReader(config);
+  const description = architecture.describe(reader, modelType);
+  if (reader.problems.length > 0) return fail(...reader.problems);
+  if (!architecture.ownCode) return ok({ description, assumptions: reader.assumptions });
+  return ok({
     description,
+    assumptions: [
+      ...reader.assumptions,
+      `the code of a ${modelType} model comes with its checkpoint: its layers are taken as they were published`,
+    ],
+    uncertainty: OWN_CODE_UNCERTAINTY,
+  });
+}
+
+function describeUnknown(
+  config: Config,
+  modelType: string,
+  stored: readonly StoredTensor[] | undefined,
+): Result<Described> {
+  const byShape = describeByShape(config, stored);
+  if (!byShape.ok) {
+    const near = supportedModelTypes().find((known) => distance(known, modelType) <= 1);
+    return fail(
+      error('unsupported-architecture', `model type ${modelType} is not one snug can estimate`, {
+        notes: [
+          `it cannot be read as a plain decoder either: ${byShape.error}`,
+          `it knows ${supportedModelTypes().join(', ')}`,
+        ],
+        ...(near ? { help: `did you mean ${near}` } : {}),
+      }),
+    );
+  }
+  const quantised = storedQuantised(config);
+  if (quantised) return fail(quantised);
+  const { description, uncertainty, assumption } = byShape.value;
+  return ok({ description, uncertainty, assumptions: [assumption] });
+}
+
+/** A checkpoint that is stored quantised by something this version has no rule for. */
+function storedQuantised(config: Config): Diagnostic | undefined {
+  const quantization = config.quantization_config;
+  if (quantization === undefined || quantization === null) return undefined;
+  const method = (quantization as Record<string, unknown>).quant_method;
+  if (method === 'bitsandbytes') return undefined;
+  return error('unsupported-model-config', `the checkpoint is stored quantised (${String(method)})`, {
+    help: 'name the unquantised checkpoint',
   });
 }
 

@@ -17,6 +17,8 @@ export interface ModelFacts {
   /** Scores a row of a classifier made from this config (`num_labels`, or the length of `id2label`; transformers' default is 2). */
   readonly labels: number;
   readonly maxPositionEmbeddings: number | undefined;
+  /** Share of the allocated memory by which the estimate may be off because of what was assumed; absent: none. */
+  readonly uncertainty?: number;
   /** What had to be assumed, for the estimate's `assumptions`. */
   readonly assumptions: readonly string[];
   /** The forward pass, op by op. */

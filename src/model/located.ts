@@ -1,3 +1,5 @@
+import type { StoredTensor } from './safetensors.ts';
+
 /** A model's config.json and where it was found. */
 export interface LocatedModel {
   /** As the launch names it. */
@@ -13,6 +15,8 @@ export interface LocatedModel {
   readonly largestShardBytes?: number;
   /** Parameters counted from safetensors headers (tensors as stored). */
   readonly storedParameters?: number;
+  /** The tensors themselves, as the headers list them. */
+  readonly storedTensors?: readonly StoredTensor[];
   /** Folder or id of the PEFT adapter that named this model as its base, when the launch points at one. */
   readonly adapter?: string;
   /** What was odd on the way, for the estimate's `assumptions`. */

@@ -67,6 +67,8 @@ export interface StoredCheckpoint {
   readonly largestShardBytes?: number;
   /** Elements of all tensors, packed ones (4-bit, 8-bit) as stored. */
   readonly storedParameters?: number;
+  /** Every tensor of the checkpoint, data not included. */
+  readonly storedTensors?: readonly StoredTensor[];
   readonly notes: readonly string[];
 }
 
@@ -113,8 +115,9 @@ function countParameters(
   ports: Ports,
   folder: string,
   files: readonly WeightFile[],
-): Pick<StoredCheckpoint, 'storedParameters' | 'notes'> {
+): Pick<StoredCheckpoint, 'storedParameters' | 'storedTensors' | 'notes'> {
   let storedParameters = 0;
+  const storedTensors: StoredTensor[] = [];
   for (const { name, sizeBytes } of files) {
     const header = readSafetensorsHeader(ports, join(folder, name));
     if (!header.ok) return { notes: [`${join(folder, name)} ${header.error}`] };
@@ -122,9 +125,10 @@ function countParameters(
     if (sizeBytes! < fileBytes) {
       return { notes: [`${join(folder, name)} is cut short: ${sizeBytes} of ${fileBytes} bytes are there`] };
     }
+    storedTensors.push(...tensors);
     storedParameters += tensors.reduce((sum, tensor) => sum + elementsOf(tensor), 0);
   }
-  return { storedParameters, notes: [] };
+  return { storedParameters, storedTensors, notes: [] };
 }
 
 /** Measures the checkpoint in a model folder: safetensors first, as transformers does, then .bin files by their size. */

@@ -21,12 +21,7 @@ describe('a file that is given alone', () => {
       'model_name_or_path: acme/otter-2b\npacking: true\noutput_dir: out\n',
       'trl sft --config a b.yaml',
     ],
-    [
-      'a config of axolotl',
-      'ax.yml',
-      'base_model: acme/otter-2b\nadapter:\nsequence_len: 9\n',
-      'axolotl train ax.yml',
-    ],
+    ['a config of axolotl', 'ax.yml', 'base_model: acme/otter-2b\nadapter:\nsequence_len: 9\n', 'axolotl train ax.yml'],
     [
       'a config of LLaMA-Factory',
       'lf.json',

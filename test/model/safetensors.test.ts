@@ -28,6 +28,11 @@ const first = safetensors({
 });
 const second = safetensors({ scale: { dtype: 'F32', shape: [], bytes: 4 } }, { __metadata__: { format: 'pt' } });
 
+const tensorsOf = (file: Uint8Array) => {
+  const read = header(file);
+  return read.ok ? read.value.tensors : [];
+};
+
 const header = (file: Uint8Array | string) =>
   readSafetensorsHeader(fakePorts({ files: { '/m/a.safetensors': file } }), '/m/a.safetensors');
 
@@ -106,6 +111,7 @@ describe('a checkpoint', () => {
         checkpointBytes: first.byteLength,
         largestShardBytes: first.byteLength,
         storedParameters: 63,
+        storedTensors: [...tensorsOf(first)],
         notes: [],
       },
     );
@@ -118,6 +124,7 @@ describe('a checkpoint', () => {
       checkpointBytes: first.byteLength + second.byteLength,
       largestShardBytes: first.byteLength,
       storedParameters: 64,
+      storedTensors: [...tensorsOf(first), ...tensorsOf(second)],
       notes: [],
     };
     expect(measure({ ...shards, 'model.safetensors.index.json': index(names[0], names[1], names[0]) })).toEqual(

@@ -7,6 +7,8 @@ export interface Architecture {
   readonly modelTypes: readonly string[];
   /** Where the forward pass was read. */
   readonly source: string;
+  /** The code comes with the checkpoint (trust_remote_code) and not with transformers. */
+  readonly ownCode?: boolean;
   /** Problems go to the reader; with any of them the result is not used. */
   readonly describe: (config: ConfigReader, modelType: string) => ModelDescription;
 }

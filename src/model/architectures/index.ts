@@ -1,14 +1,17 @@
 import { apertus } from './apertus.ts';
 import { arcee } from './arcee.ts';
 import type { Architecture } from './architecture.ts';
+import { baichuan } from './baichuan.ts';
 import { bart } from './bart.ts';
 import { bert, electra, roberta } from './bert.ts';
 import { bloom } from './bloom.ts';
+import { chatglm } from './chatglm.ts';
 import { cohere, cohere2 } from './cohere.ts';
 import { deepseekV2, deepseekV3 } from './deepseek.ts';
 import { distilbert } from './distilbert.ts';
 import { ernie45 } from './ernie4-5.ts';
 import { ernie45Moe } from './ernie4-5-moe.ts';
+import { exaone } from './exaone.ts';
 import { exaone4 } from './exaone4.ts';
 import { falcon } from './falcon.ts';
 import { gemma, gemma2, gemma3 } from './gemma.ts';
@@ -24,8 +27,10 @@ import { granite } from './granite.ts';
 import { graniteMoe } from './granite-moe.ts';
 import { helium } from './helium.ts';
 import { hunyuanDense } from './hunyuan-dense.ts';
+import { internlm2, internlm3 } from './internlm2.ts';
 import { lfm2 } from './lfm2.ts';
 import { llama } from './llama.ts';
+import { llamaClones } from './llama-clones.ts';
 import { ministral3, mistral } from './mistral.ts';
 import { mixtral } from './mixtral.ts';
 import { modernbert } from './modernbert.ts';
@@ -36,6 +41,7 @@ import { opt } from './opt.ts';
 import { persimmon } from './persimmon.ts';
 import { phi } from './phi.ts';
 import { phi3 } from './phi3.ts';
+import { qwen } from './qwen.ts';
 import { qwen2Moe, qwen3Moe } from './qwen-moe.ts';
 import { qwenNext } from './qwen-next.ts';
 import { qwen2 } from './qwen2.ts';
@@ -105,4 +111,11 @@ export const ARCHITECTURES: readonly Architecture[] = [
   qwenNext,
   lfm2,
   ernie45Moe,
+  baichuan,
+  chatglm,
+  exaone,
+  internlm2,
+  internlm3,
+  llamaClones,
+  qwen,
 ];

@@ -192,13 +192,14 @@ export const gatedMlp = (
   fn: Activation,
   bias = false,
   name = 'mlp',
+  names: { readonly gate: string; readonly up: string; readonly down: string } = PROJECTION_NAMES,
 ): CallOp =>
   call(name, { hidden_states: 'x' }, { down_proj: 'hidden_states' }, [
-    linear('gate_proj', 'x', '$gate', hiddenSize, intermediateSize, bias),
+    linear(names.gate, 'x', '$gate', hiddenSize, intermediateSize, bias),
     activation(fn, '$gate', '$activated'),
-    linear('up_proj', 'x', '$up', hiddenSize, intermediateSize, bias),
+    linear(names.up, 'x', '$up', hiddenSize, intermediateSize, bias),
     multiply('$activated', '$up', '$product'),
-    linear('down_proj', '$product', 'down_proj', intermediateSize, hiddenSize, bias),
+    linear(names.down, '$product', 'down_proj', intermediateSize, hiddenSize, bias),
   ]);
 
 /** `value.chunk(n)` / `split`: gradients are concatenated. */

@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { describeModel, supportedModelTypes } from '../../src/model/index.ts';
+import { type Counted, countReally, type RealCounts, randomFrom, varyShape } from '../support/real-counts.ts';
+
+/** Types whose code comes with the checkpoint: transformers has no class to ask. */
+const OWN_CODE = new Set([
+  ...['RefinedWeb', 'RefinedWebModel', 'stablelm_epoch', 'Yi', 'xverse', 'aquila', 'orion', 'internlm', 'internlm2'],
+  ...['internlm3', 'baichuan', 'chatglm', 'qwen', 'exaone'],
+]);
+const SHAPES_EACH = 3;
+
+const models = (
+  JSON.parse(readFileSync(join(import.meta.dirname, '../fixtures/model/parameter-counts.json'), 'utf8')) as Counted[]
+).filter(({ config }) => !OWN_CODE.has(String(config.model_type)));
+
+const random = randomFrom(20260);
+const shapes = models.flatMap(({ name, config, parameters }) => [
+  { id: name, name, config, parameters },
+  // Models made of several have their shapes in nested configs: they are asked for as they are.
+  ...(Object.keys(config).some((key) => key.endsWith('_config') && key !== 'attn_config')
+    ? []
+    : Array.from({ length: SHAPES_EACH }, (_, index) => ({
+        id: `${name}, shape ${index + 1}`,
+        name,
+        config: varyShape(config, random),
+        parameters: undefined,
+      }))),
+]);
+
+describe('parameters against the classes of transformers, on the meta device', () => {
+  let real: RealCounts;
+  beforeAll(async () => {
+    real = await countReally(shapes.map(({ id, config }) => ({ id, config })));
+  });
+
+  it('asks for every supported type that has a class', () => {
+    const asked = new Set(models.map(({ config }) => config.model_type));
+    expect(supportedModelTypes().filter((type) => !asked.has(type) && !OWN_CODE.has(type))).toEqual([]);
+  });
+
+  it.each(shapes.map((shape) => [shape.id, shape] as const))('%s', (_, { id, name, config }) => {
+    const counts = real.get(id);
+    const facts = describeModel(config);
+    if (!counts) {
+      // The class refuses this shape: so may we, but the model as published must have a count.
+      expect(id).not.toBe(name);
+      return;
+    }
+    const published = models.find((model) => model.name === name)!.parameters;
+    const auto = Object.entries(real.get(name) ?? {}).find(([, count]) => count === published)?.[0];
+    expect(auto, `no class has the ${published} parameters of ${name}`).toBeDefined();
+    expect(facts.ok ? facts.value.parameters : facts.error, JSON.stringify(config)).toBe(counts[auto!]);
+  });
+});
