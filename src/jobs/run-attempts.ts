@@ -4,7 +4,7 @@ import { classify, type Evidence, type Failure } from '../diagnosis/index.ts';
 import { writeLaunch } from '../dialects/index.ts';
 import { detectHardware, type Gpu, sampleVram } from '../hardware/index.ts';
 import type { MemoryEstimate } from '../memory/index.ts';
-import { type AttemptSummary, changeJson, maskSecrets, snakeCased } from '../report/index.ts';
+import { type AttemptSummary, changeJson, maskKnown, maskSecrets, secretsIn, snakeCased } from '../report/index.ts';
 import type { SpecChange } from '../spec/index.ts';
 import { defaultTimings, startAttempt } from '../supervisor/index.ts';
 import { type CheckpointWriter, savedByRun } from './checkpoint-of-run.ts';
@@ -57,10 +57,13 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
   let running: { signal: (name: NodeJS.Signals) => void } | undefined;
   let signalled: NodeJS.Signals | undefined;
   let warned = false;
+  let requests = 0;
   const stopListening = host.onSignal((name) => {
     signalled ??= name;
     if (running) {
-      host.emit({ kind: 'signal-forwarded', signal: name });
+      // SIGUSR1 and SIGUSR2 only warn of an end.
+      if (!name.startsWith('SIGUSR')) requests += 1;
+      host.emit({ kind: 'signal-forwarded', signal: name, requests: name.startsWith('SIGUSR') ? 0 : requests });
       running.signal(name);
     }
   });
@@ -165,13 +168,16 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
     tell(
       folder.save(
         join(path, 'outcome.json'),
-        snakeCased({
-          exitCode: exitCode ?? null,
-          signal: signal ?? null,
-          durationMs,
-          failure: failure ?? null,
-          evidence,
-        }) as object,
+        maskKnown(
+          snakeCased({
+            exitCode: exitCode ?? null,
+            signal: signal ?? null,
+            durationMs,
+            failure: failure ?? null,
+            evidence,
+          }) as object,
+          secretsIn(records[number - 1]!.argv, { ...ports.environment, ...preflight.reading.env }),
+        ),
       ),
     );
     summaries.push({
@@ -194,6 +200,9 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
       predicted: planned.estimate,
       peakVramBytes,
       peakRamBytes,
+      forwardedSignal: evidence.forwardedSignal,
+      hostRamBytes: evidence.hostRamBytes,
+      cgroupLimitBytes: evidence.cgroupLimitBytes ?? undefined,
     });
     saveState('between-attempts');
     return { planned, evidence, failure, startedMs: started.getTime(), values: planned.values, outputDir };

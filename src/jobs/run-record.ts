@@ -1,6 +1,6 @@
 import type { Diagnostic, Ports } from '../core/index.ts';
 import type { Failure } from '../diagnosis/index.ts';
-import { maskSecrets, snakeCased } from '../report/index.ts';
+import { maskKnown, maskSecrets, secretsIn, snakeCased } from '../report/index.ts';
 import type { RunFolder } from './run-folder.ts';
 
 /** Whose exit code it is, and why. */
@@ -45,6 +45,7 @@ export interface RunState {
 /** Keeps `run.json` true after every step; a crash of snug leaves the last whole state. */
 export function createRunRecord(ports: Ports, folder: RunFolder, launch: { argv: readonly string[]; pid: number }) {
   const startedAt = ports.now().toISOString();
+  const secrets = secretsIn(launch.argv, ports.environment);
   return (state: RunState): Diagnostic | undefined => {
     const attempts = state.attempts.map((attempt) => ({ ...attempt, argv: maskSecrets(attempt.argv) }));
     return folder.saveState({
@@ -55,7 +56,7 @@ export function createRunRecord(ports: Ports, folder: RunFolder, launch: { argv:
       cwd: ports.cwd,
       pid: launch.pid,
       argv: maskSecrets(launch.argv),
-      ...(snakeCased({ ...state, attempts }) as object),
+      ...maskKnown(snakeCased({ ...state, attempts }) as object, secrets),
     });
   };
 }

@@ -15,6 +15,7 @@ export {
 export { estimateBody, estimateErrorJson, estimateJson } from './json/estimate-json.ts';
 export { runEventJson } from './json/run-event-json.ts';
 export { snakeCased } from './json/snake-case.ts';
+export { maskKnown, secretsIn } from './mask-known.ts';
 export { maskSecrets } from './mask-secrets.ts';
 export type { AttemptEnd, RunEvent } from './run-event.ts';
 export { type AttemptSummary, exitText, type RunSummary, renderRunSummary } from './run-summary.ts';

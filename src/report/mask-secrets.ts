@@ -36,7 +36,7 @@ const maskShapes = (text: string): string =>
     .replace(/(\bwandb\b[^\n]{0,40}?)\b[0-9a-f]{40}\b/gi, `$1${MASK}`);
 
 /** A value that only points at a secret (`$HF_TOKEN`, `${oc.env:KEY}`) or switches something is not one. */
-const harmlessValue = (value: string): boolean =>
+export const harmlessValue = (value: string): boolean =>
   /^(?:\$.*|true|false|null|none|~|\d{1,3}|)$/i.test(value.replace(/^["']|["']$/g, ''));
 
 const NAME = String.raw`[\w.-]*(?:token|key|passw|secret|credential|passphrase)[\w.-]*`;
@@ -45,9 +45,21 @@ const ASSIGNED = new RegExp(`(${NAME})(["']?\\s*[:=]\\s*)(${VALUE})`, 'gi');
 // In prose a word stands beside any other: without `=` or `:` only a flag binds what follows it.
 const FLAGGED = new RegExp(`(--${NAME})(\\s+)(?!-)(${VALUE})`, 'gi');
 
+/** A config writes `key: value` at the start of a line or of an item; elsewhere a colon may be talk (`the secret: not known here`). */
+const startsEntry = (before: string): boolean =>
+  /(?:^|\n)[ \t]*(?:[-+>|] ?|snug: )*[ \t]*["']?$|[{[,][ \t]*["']?$/.test(before);
+
+/** Whether a name with a colon behind it belongs to prose: a path or model id before it, or plain words behind it. */
+function isTalk(before: string, between: string, value: string, after: string): boolean {
+  if (!between.includes(':')) return false;
+  if (before.endsWith('/')) return true;
+  return !startsEntry(before) && /:\s+$/.test(between) && /^[a-z]+$/.test(value) && /^ +[a-z(]/i.test(after);
+}
+
 function maskText(text: string): string {
-  const hide = (whole: string, name: string, between: string, value: string): string => {
+  const hide = (whole: string, name: string, between: string, value: string, at: number, all: string): string => {
     if (!namesSecret(name) || harmlessValue(value)) return whole;
+    if (isTalk(all.slice(0, at), between, value, all.slice(at + whole.length))) return whole;
     const quote = /^["']/.exec(value)?.[0] ?? '';
     return `${name}${between}${quote}${MASK}${quote}`;
   };

@@ -21,7 +21,12 @@ export type RunEvent =
   /** A line that ends the run was seen, though the processes may live on. */
   | { readonly kind: 'fatal-line'; readonly line: EvidenceLine }
   | { readonly kind: 'stopping-tree'; readonly because: string; readonly graceMs: number }
-  | { readonly kind: 'signal-forwarded'; readonly signal: string }
+  | {
+      readonly kind: 'signal-forwarded';
+      readonly signal: string;
+      /** Requests to end so far, this one counted: the second stops the tree, the third kills it; 0: only a warning. */
+      readonly requests: number;
+    }
   /** The tree is gone and the driver still counts its memory. */
   | { readonly kind: 'gpu-memory-waiting'; readonly heldBytes: number; readonly timeoutMs: number }
   | { readonly kind: 'gpu-memory-freed'; readonly waitedMs: number }
@@ -38,6 +43,12 @@ export type RunEvent =
       readonly peakVramBytes: number | undefined;
       /** Highest resident set of the tree, bytes; 0: not sampled. */
       readonly peakRamBytes: number;
+      /** A signal to snug that was passed on. */
+      readonly forwardedSignal?: string | undefined;
+      /** RAM of the machine, bytes. */
+      readonly hostRamBytes?: number | undefined;
+      /** Smallest memory limit of the cgroups around the run, bytes; undefined: none, or not read. */
+      readonly cgroupLimitBytes?: number | undefined;
     }
   | {
       readonly kind: 'replanned';

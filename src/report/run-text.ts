@@ -1,4 +1,4 @@
-import { assertNever, formatBytes } from '../core/index.ts';
+import { assertNever, formatBytes, MiB } from '../core/index.ts';
 import type { EvidenceLine } from '../diagnosis/index.ts';
 import type { MemoryEstimate } from '../memory/index.ts';
 import { groupByLever, renderChanges } from './change-text.ts';
@@ -8,7 +8,7 @@ import { maskSecrets } from './mask-secrets.ts';
 import type { AttemptEnd, RunEvent } from './run-event.ts';
 import { shellWords } from './shell-words.ts';
 import { paint, plainSigns, type TextOptions } from './text-options.ts';
-import { wrap } from './wrap.ts';
+import { columnsOf, wrap } from './wrap.ts';
 
 const PREFIX = 'snug: ';
 
@@ -32,32 +32,76 @@ const lineText = ({ line, text, rank, stream }: EvidenceLine): string =>
 const predictedText = (predicted: MemoryEstimate | undefined): string =>
   predicted ? `, predicted ${formatBytes(predicted.vram.devicePeakBytes)} a GPU` : '';
 
+/** Two lines at most: the trainer's own output stands right above. */
+function clipped(text: string, options: TextOptions): string[] {
+  const width = options.width - PREFIX.length;
+  const hang = /^ */.exec(text)![0].length + 2;
+  const [first, second, ...rest] = wrap(text, width, hang).split('\n');
+  if (second === undefined) return [first!];
+  if (rest.length === 0) return [first!, second];
+  const words = second.trim().split(' ');
+  while (words.length > 1 && hang + columnsOf(words.join(' ')) + 2 > width) words.pop();
+  return [first!, `${' '.repeat(hang)}${words.join(' ')} …`];
+}
+
+/** What a shell in front of a trainer needs anyway is not worth a word. */
+const WORTH_SAYING = 64 * MiB;
+
+type AttemptEnded = Extract<RunEvent, { kind: 'attempt-ended' }>;
+
 /** What was seen beside what was predicted; a part that was not sampled is left out. */
-function peaksSeen(event: Extract<RunEvent, { kind: 'attempt-ended' }>): string[] {
+function peaksSeen(event: AttemptEnded): string[] {
   const { predicted, peakVramBytes, peakRamBytes } = event;
   const beside = (bytes: number | undefined): string =>
     bytes === undefined ? '' : `, predicted ${formatBytes(bytes)}`;
+  const ram = peakRamBytes >= WORTH_SAYING || (peakRamBytes > 0 && predicted !== undefined);
   const parts = [
     ...(peakVramBytes === undefined
       ? []
       : [`GPU peak seen ${formatBytes(peakVramBytes)}${beside(predicted?.vram.devicePeakBytes)}`]),
-    ...(peakRamBytes > 0 ? [`host RAM peak seen ${formatBytes(peakRamBytes)}${beside(predicted?.ram.peakBytes)}`] : []),
+    ...(ram ? [`host RAM peak seen ${formatBytes(peakRamBytes)}${beside(predicted?.ram.peakBytes)}`] : []),
   ];
   return parts.length > 0 ? [`  ${parts.join('; ')}`] : [];
 }
 
-function attemptEnded(event: Extract<RunEvent, { kind: 'attempt-ended' }>): string[] {
-  const { attempt, end, durationMs, failure } = event;
+/** Who may have sent a signal 9 that nothing explains, and the memory it is to be judged by. */
+function killCandidates({ end, failure, hostRamBytes, cgroupLimitBytes }: AttemptEnded): string[] {
+  const killed = end.signal === 'SIGKILL' || end.exitCode === 137;
+  if (!killed || failure?.kind !== 'unknown') return [];
+  const known = [
+    ...(hostRamBytes === undefined ? [] : [`the machine has ${formatBytes(hostRamBytes)} of RAM`]),
+    ...(cgroupLimitBytes === undefined ? [] : [`the limit around the run is ${formatBytes(cgroupLimitBytes)}`]),
+  ];
+  return [
+    '  it may be that host RAM ran out, that a memory limit (cgroup, container, job) was reached, or that somebody sent kill -9',
+    ...(known.length > 0 ? [`  ${known.join(', ')}`] : []),
+  ];
+}
+
+function attemptEnded(event: AttemptEnded, options: TextOptions): string[] {
+  const { attempt, end, durationMs, failure, forwardedSignal } = event;
   const took = `after ${formatDuration(durationMs)}, ${endText(end)}`;
   if (!failure) return [`attempt ${attempt} finished ${took}`, ...peaksSeen(event)];
+  if (forwardedSignal !== undefined && (failure.kind === 'not_memory' || failure.kind === 'unknown')) {
+    return [`attempt ${attempt} stopped by ${forwardedSignal} ${took}`, ...peaksSeen(event)];
+  }
   const numbers = failureNumbers(failure);
   const [first] = failure.evidence;
   return [
     `attempt ${attempt} failed ${took}: ${failureTitle(failure)}`,
     ...(numbers ? [`  ${numbers}`] : []),
-    ...(first ? [`  ${lineText(first)}`] : []),
+    ...(first ? clipped(`  ${lineText(first)}`, options) : []),
+    ...killCandidates(event),
     ...peaksSeen(event),
   ];
+}
+
+/** The first request waits for the trainer, the second for the tree, the third for nothing. */
+function signalForwarded({ signal, requests }: Extract<RunEvent, { kind: 'signal-forwarded' }>): string {
+  if (requests > 2) return `${signal} once more: killing every process of the run`;
+  if (requests === 2) return `${signal} again: stopping every process of the run; a third time kills them at once`;
+  const passed = `passed ${signal} on to the run; it is not started again after this`;
+  return requests === 1 ? `${passed}; a second ${signal} stops every process of it` : passed;
 }
 
 function replanned(event: Extract<RunEvent, { kind: 'replanned' }>, options: TextOptions): string[] {
@@ -88,11 +132,11 @@ function eventLines(event: RunEvent, options: TextOptions): readonly string[] {
       ];
     }
     case 'fatal-line':
-      return [`out of memory seen on ${lineText(event.line)}`];
+      return clipped(`out of memory seen on ${lineText(event.line)}`, options);
     case 'stopping-tree':
       return [`stopping every process of the run (${event.because}), by force after ${formatDuration(event.graceMs)}`];
     case 'signal-forwarded':
-      return [`passed ${event.signal} on to the run; it is not started again after this`];
+      return [signalForwarded(event)];
     case 'gpu-memory-waiting':
       return [
         `waiting up to ${formatDuration(event.timeoutMs)} for the GPU to give back ${formatBytes(event.heldBytes)}`,
@@ -105,7 +149,7 @@ function eventLines(event: RunEvent, options: TextOptions): readonly string[] {
         '  nvidia-smi lists who holds them; the settings are not shrunk to fit around them',
       ];
     case 'attempt-ended':
-      return attemptEnded(event);
+      return attemptEnded(event, options);
     case 'replanned':
       return replanned(event, options);
     case 'resuming':

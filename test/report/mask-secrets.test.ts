@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { maskSecrets } from '../../src/report/index.ts';
+import { maskKnown, maskSecrets, secretsIn } from '../../src/report/index.ts';
 
 describe('maskSecrets', () => {
   it.each<[string[], string[]]>([
@@ -82,6 +82,9 @@ describe('maskSecrets', () => {
     ['Authorization: Bearer abcdefghijkl', 'Authorization: Bearer ***'],
     ['wandb login 0123456789abcdef0123456789abcdef01234567', 'wandb login ***'],
     ['sk-abcdefghijklmnopqrst', '***'],
+    ['- hub_token: abc\n  db_password: correct horse', '- hub_token: ***\n  db_password: *** horse'],
+    ['logged in with api_key: x1y2z3 at noon', 'logged in with api_key: *** at noon'],
+    ['POST /v1?api_key=abcdef', 'POST /v1?api_key=***'],
   ])('text %s', (text, expected) => expect(maskSecrets(text)).toBe(expected));
 
   it.each([
@@ -92,5 +95,27 @@ describe('maskSecrets', () => {
     'https://example.org:8080/path',
     'token_key_map_of_text: 1',
     'hub_token: null',
+    'model     acme/secret-9b: architecture not known',
+    'secret-9b was read from acme/secret-9b: not known',
+    'what the tokenizer calls a token: see its page',
   ])('leaves text %s', (text) => expect(maskSecrets(text)).toBe(text));
+});
+
+describe('maskKnown', () => {
+  it('takes values known from names out of any text, to any depth', () => {
+    const secrets = secretsIn(['train', '--hub_token', 'tok-11aa', 'DB_PASSWORD=hunter22', '--lr', '0.000125'], {
+      WANDB_API_KEY: 'feedbeef01',
+      QUEUE: 'amqp://bee:honeypot@queue/1',
+      HOME: '/home/bee',
+      SHORT_TOKEN: 'abc',
+    });
+    expect(maskKnown({ tail: ['using feedbeef01 and tok-11aa', 'hunter22/honeypot'], rank: 3 }, secrets)).toEqual({
+      tail: ['using *** and ***', '***/***'],
+      rank: 3,
+    });
+    // Names that say nothing and values too short to be told from chance.
+    const plainText = 'abc at /home/bee with 0.000125';
+    expect(maskKnown(plainText, secrets)).toBe(plainText);
+    expect(maskKnown([null, 'hf_zxcvbnmasdfghjkl'], [])).toEqual([null, '***']);
+  });
 });

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { GiB } from '../../src/core/index.ts';
-import { type RunEvent, renderRunEvent, renderRunSummary } from '../../src/report/index.ts';
+import { type RunEvent, renderRunEvent, renderRunSummary, runEventJson } from '../../src/report/index.ts';
 import { after, batchChanges, before, failure, values } from './reports.ts';
 
 const plain = { colour: false, width: 80 };
@@ -39,7 +39,7 @@ describe('renderRunEvent', () => {
       lines('snug: stopping every process of the run (it did not end by itself), by force', 'snug:   after 30 s'),
     ],
     [
-      { kind: 'signal-forwarded', signal: 'SIGUSR1' },
+      { kind: 'signal-forwarded', signal: 'SIGUSR1', requests: 0 },
       'snug: passed SIGUSR1 on to the run; it is not started again after this',
     ],
     [
@@ -153,6 +153,64 @@ describe('renderRunEvent', () => {
     const ascii = renderRunEvent(event, { ...plain, unicode: false });
     expect(ascii).toMatch(/^[\x20-\x7e\n]*$/);
     expect(stripVTControlCharacters(renderRunEvent(event, { ...plain, colour: true }))).toBe(expected);
+  });
+});
+
+describe('the end of an attempt', () => {
+  const ended = {
+    kind: 'attempt-ended',
+    attempt: 1,
+    end: { exitCode: undefined, signal: 'SIGKILL' },
+    durationMs: 42_000,
+    failure: { ...failure, kind: 'unknown', resource: 'unknown', phase: 'unknown', evidence: [], numbers: {} },
+    predicted: undefined,
+    peakVramBytes: undefined,
+    peakRamBytes: 30 * GiB,
+  } as const;
+  const wide = { ...plain, width: 300 };
+
+  it('names who may have sent a bare SIGKILL, and the memory there was', () => {
+    const event = { ...ended, hostRamBytes: 62 * GiB, cgroupLimitBytes: 40 * GiB };
+    expect(renderRunEvent(event, wide)).toBe(
+      lines(
+        'snug: attempt 1 failed after 42 s, ended by SIGKILL: the run failed, and its output does not say why',
+        'snug:   it may be that host RAM ran out, that a memory limit (cgroup, container, job) was reached, or that somebody sent kill -9',
+        'snug:   the machine has 62.0 GiB of RAM, the limit around the run is 40.0 GiB',
+        'snug:   host RAM peak seen 30.0 GiB',
+      ),
+    );
+    expect(renderRunEvent({ ...ended, end: { exitCode: 1, signal: undefined } }, wide)).not.toContain('kill -9');
+  });
+
+  it('says stopped, not failed, after a signal of the user', () => {
+    const stopped = { ...ended, end: { exitCode: 130, signal: undefined }, forwardedSignal: 'SIGINT' };
+    expect(renderRunEvent({ ...stopped, failure: { ...ended.failure, kind: 'not_memory' } }, wide)).toContain(
+      'snug: attempt 1 stopped by SIGINT after 42 s, exit code 130',
+    );
+    expect(renderRunEvent({ ...stopped, failure }, wide)).toContain('attempt 1 failed');
+  });
+
+  it('shows two lines of a long message, and host RAM only where it tells something', () => {
+    const evidence = [{ ...failure.evidence[0]!, text: 'OutOfMemoryError: no room left. '.repeat(20) }];
+    const text = renderRunEvent({ ...ended, failure: { ...failure, evidence }, peakRamBytes: 431_000 }, plain);
+    const shown = text.split('\n').slice(3);
+    expect(shown).toHaveLength(2);
+    expect(shown[1]).toMatch(/ …$/);
+    expect(Math.max(...shown.map((line) => line.length))).toBeLessThanOrEqual(80);
+    expect(renderRunEvent({ ...ended, peakRamBytes: 431_000, predicted: after }, plain)).toContain('seen 421 KiB');
+  });
+
+  it.each([
+    [1, 'passed SIGINT on to the run; it is not started again after this; a second SIGINT stops every process of it'],
+    [2, 'SIGINT again: stopping every process of the run; a third time kills them at once'],
+    [3, 'SIGINT once more: killing every process of the run'],
+  ])('request %i', (requests, text) => {
+    expect(renderRunEvent({ kind: 'signal-forwarded', signal: 'SIGINT', requests }, wide)).toBe(`snug: ${text}`);
+  });
+
+  it('is masked as JSON too', () => {
+    const evidence = [{ ...failure.evidence[0]!, text: 'login hf_zxcvbnmasdfghjkl' }];
+    expect(JSON.stringify(runEventJson({ ...ended, failure: { ...failure, evidence } }))).not.toContain('zxcvbnm');
   });
 });
 

@@ -1,3 +1,4 @@
+import { maskKnown } from '../mask-known.ts';
 import { maskSecrets } from '../mask-secrets.ts';
 import type { RunEvent } from '../run-event.ts';
 import { changeJson } from './check-json.ts';
@@ -15,5 +16,5 @@ export function runEventJson(event: RunEvent): object {
     if (name === 'argv' && 'argv' in event) return [name, maskSecrets(event.argv)];
     return [name, value];
   });
-  return { event: kind, ...(snakeCased(Object.fromEntries(parts)) as object) };
+  return { event: kind, ...maskKnown(snakeCased(Object.fromEntries(parts)) as object, []) };
 }
