@@ -7,6 +7,7 @@ import type { DeviceFacts } from './device.ts';
 import { devicePeak } from './device-peak.ts';
 import type { MemoryEstimate } from './estimate.ts';
 import { hostModelOf, hostRam } from './host-ram/index.ts';
+import { imageCost } from './images.ts';
 import { engineBytes, objectiveShape } from './objective.ts';
 import { planParameters } from './parameters.ts';
 import { residentsOf } from './residents.ts';
@@ -58,10 +59,15 @@ export function estimateMemory(
   const step = walkStep(input);
   const { phase, peak } = step.timeline.highest();
   const total = pooled ? countScoringParameters(description, labels) : facts.parameters;
+  const images = imageCost(values, facts, plan);
+  const spare = images ? images.trainedBytes + images.perImageBytes * values.perDeviceTrainBatchSize : 0;
   return ok({
     params: { total, trainable: plan.trainable },
     vram: {
-      ...devicePeak(values, facts, device, peak, sharding, objective.rowsPerRow, simulatedReserve(input, step)),
+      ...withSpare(
+        devicePeak(values, facts, device, peak, sharding, objective.rowsPerRow, simulatedReserve(input, step)),
+        spare,
+      ),
       peakPhase: phase,
     },
     ram: hostRam({
@@ -75,8 +81,24 @@ export function estimateMemory(
       ...facts.assumptions,
       ...(values === asked ? [] : [`${facts.modelType} has no sdpa attention: transformers takes eager`]),
       ...assumptionsOf(values, facts, sharding),
+      ...(images?.assumptions ?? []),
     ],
   });
+}
+
+/** The upper ends moved by what rows may bring that no setting tells. */
+function withSpare<T extends Pick<MemoryEstimate['vram'], 'highBytes' | 'intervals'>>(vram: T, spare: number): T {
+  if (spare === 0) return vram;
+  const wider = { ...vram, highBytes: vram.highBytes + spare };
+  if (!vram.intervals) return wider;
+  const { allocated, reserved } = vram.intervals;
+  return {
+    ...wider,
+    intervals: {
+      allocated: { ...allocated, highBytes: allocated.highBytes + spare },
+      reserved: { ...reserved, highBytes: reserved.highBytes + spare },
+    },
+  };
 }
 
 /** Where a model has no sdpa implementation transformers takes eager, unless sdpa is asked for by name: then it raises. */

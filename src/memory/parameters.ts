@@ -297,6 +297,9 @@ export function planParameters(
         case 'embedding':
           states.set(op, embeddingState(op, joinPath(at, op.name), count));
           break;
+        case 'parameter':
+          make(1, op.elements, rest, !peft, count);
+          break;
         case 'position_bias':
           if (op.buckets > 0) states.set(op, { weight: make(op.buckets, op.heads, rest, !peft, count) });
           break;

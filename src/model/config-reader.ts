@@ -3,11 +3,50 @@ import { ACTIVATIONS, type Activation } from './ops.ts';
 
 /** Reads keys of a config.json and collects what is wrong with them; every getter takes transformers' default for an absent key. */
 export class ConfigReader {
-  readonly problems: Diagnostic[] = [];
+  readonly problems: Diagnostic[];
   /** What a description takes for granted. */
-  readonly assumptions: string[] = [];
+  readonly assumptions: string[];
 
-  constructor(private readonly config: Readonly<Record<string, unknown>>) {}
+  constructor(
+    private readonly config: Readonly<Record<string, unknown>>,
+    parent?: ConfigReader,
+  ) {
+    this.problems = parent?.problems ?? [];
+    this.assumptions = parent?.assumptions ?? [];
+  }
+
+  /** A config inside this one (`text_config`), which reports to the same lists; undefined when absent. */
+  part(key: string): ConfigReader | undefined {
+    const value = this.config[key];
+    if (value === undefined || value === null) return undefined;
+    if (typeof value === 'object' && !Array.isArray(value)) {
+      return new ConfigReader(value as Record<string, unknown>, this);
+    }
+    this.wrong(key, value, 'an object');
+    return undefined;
+  }
+
+  /** The config as it is. */
+  entries(): Readonly<Record<string, unknown>> {
+    return this.config;
+  }
+
+  /** One of a few words. */
+  word(key: string, fallback: string, allowed: readonly string[]): string {
+    const value = this.config[key] ?? fallback;
+    if (typeof value === 'string' && allowed.includes(value)) return value;
+    this.wrong(key, value, `one of ${allowed.join(', ')}`);
+    return fallback;
+  }
+
+  /** A whole number, or the first of a list of them (a side of an image or a patch). */
+  side(key: string, fallback: number): number {
+    const value = this.config[key];
+    const first = Array.isArray(value) ? value[0] : (value ?? fallback);
+    if (typeof first === 'number' && Number.isSafeInteger(first) && first > 0) return first;
+    this.wrong(key, value, 'a positive integer or a list of them');
+    return fallback;
+  }
 
   /** The first of `keys` that is present and not null. */
   private find(keys: readonly string[]): [string, unknown] | undefined {

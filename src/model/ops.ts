@@ -30,6 +30,7 @@ export type Op =
   | CastOp
   | FirstTokenOp
   | PositionBiasOp
+  | ParameterOp
   | CallOp
   | DropOp
   | RepeatOp
@@ -327,6 +328,13 @@ export interface FirstTokenOp {
   readonly output: string;
 }
 
+/** A parameter that belongs to no layer of its own: class tokens, gates, the kernel of a patch embedding. PEFT never targets it. */
+export interface ParameterOp {
+  readonly op: 'parameter';
+  readonly name: string;
+  readonly elements: number;
+}
+
 /** One number a head and pair of positions, shared by the rows: looked up in a table of distances, or zeros (T5). */
 export interface PositionBiasOp {
   readonly op: 'position_bias';
@@ -442,8 +450,8 @@ export interface Stack {
   readonly final: readonly Op[];
   /** Names that a layer binds and the later ones read as well. */
   readonly carried?: readonly string[];
-  /** Shared cos and sin tables: features each, and how many pairs of tables; absent: none. */
-  readonly rotaryTables: { readonly dim: number; readonly pairs: number } | undefined;
+  /** Shared cos and sin tables: features each, how many pairs of tables, and whether every row has its own; absent: none. */
+  readonly rotaryTables: { readonly dim: number; readonly pairs: number; readonly perRow?: boolean } | undefined;
   /** How many attention masks are made (full, sliding). */
   readonly masks: number;
   /** The mask has a value for every head too (Falcon's ALiBi), in the hidden states' dtype whatever the kernel. */
@@ -459,6 +467,14 @@ export interface Stack {
 /** An encoder that runs before the decoder's layers, which read its result by the name `output`. */
 export interface Encoder extends Stack {
   readonly output: string;
+}
+
+/** What one image of the model's usual size is: vectors in the tower, and tokens in the row it stands in. */
+export interface ImageShape {
+  readonly patches: number;
+  readonly tokens: number;
+  /** The size that is meant, `336 × 336`. */
+  readonly pixels: string;
 }
 
 /** Weights that a step on text alone never runs: no activations and no gradients (vision towers, projectors). */
@@ -484,6 +500,8 @@ export interface ModelDescription extends Stack {
   /** Absent: a decoder alone. */
   readonly encoder?: Encoder;
   readonly idle?: readonly IdleModules[];
+  /** Vision-language models. */
+  readonly image?: ImageShape;
   /** Path of the embedding and of the last norm, where it is not that of the list of layers. */
   readonly rootPath?: string;
   readonly head: HeadDescription;

@@ -5,6 +5,8 @@ export function parametersOf(op: Op): number {
   switch (op.op) {
     case 'embedding':
       return op.shared ? 0 : op.rows * op.size;
+    case 'parameter':
+      return op.elements;
     case 'position_bias':
       return op.buckets * op.heads;
     case 'linear':

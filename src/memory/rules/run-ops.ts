@@ -147,6 +147,8 @@ function runOp(ctx: Context, op: Op, frame: Frame): void {
     case 'position_bias':
       bind(ctx, frame, op.output, positionBias(ctx, op, read(frame, op.keys)));
       break;
+    case 'parameter':
+      break;
     case 'moe':
       unary(ctx, op, frame, (x) => {
         const state = ctx.states.get(op)!;

@@ -45,7 +45,7 @@ export function stackPass(
   const inputNamed = named.some((tensor) => tensor.buffer === hidden.buffer);
   const embeddingNodes = tape.nodes;
   const { rotaryTables, maskHeads = 1 } = stack;
-  const rotaryElements = rotaryTables ? tokens * rotaryTables.dim : 0;
+  const rotaryElements = rotaryTables ? (rotaryTables.perRow ? batch : 1) * tokens * rotaryTables.dim : 0;
   const tables = rotaryTables
     ? Array.from({ length: rotaryTables.pairs * 2 }, () => tape.alloc(rotaryElements, hidden.dtype))
     : [];

@@ -15,6 +15,7 @@ import { exaone } from './exaone.ts';
 import { exaone4 } from './exaone4.ts';
 import { falcon } from './falcon.ts';
 import { gemma, gemma2, gemma3 } from './gemma.ts';
+import { gemma3Vision } from './gemma3-vision.ts';
 import { glm } from './glm.ts';
 import { glm4Moe } from './glm4-moe.ts';
 import { gptBigcode } from './gpt-bigcode.ts';
@@ -27,23 +28,30 @@ import { granite } from './granite.ts';
 import { graniteMoe } from './granite-moe.ts';
 import { helium } from './helium.ts';
 import { hunyuanDense } from './hunyuan-dense.ts';
+import { idefics3 } from './idefics3.ts';
 import { internlm2, internlm3 } from './internlm2.ts';
+import { internvl } from './internvl.ts';
 import { lfm2 } from './lfm2.ts';
 import { llama } from './llama.ts';
 import { llamaClones } from './llama-clones.ts';
+import { llava } from './llava.ts';
 import { ministral3, mistral } from './mistral.ts';
+import { mistral3 } from './mistral3.ts';
 import { mixtral } from './mixtral.ts';
+import { mllama } from './mllama.ts';
 import { modernbert } from './modernbert.ts';
 import { mpt } from './mpt.ts';
 import { nemotron } from './nemotron.ts';
 import { olmo, olmo2, olmoe } from './olmo.ts';
 import { opt } from './opt.ts';
+import { paligemma } from './paligemma.ts';
 import { persimmon } from './persimmon.ts';
 import { phi } from './phi.ts';
 import { phi3 } from './phi3.ts';
 import { qwen } from './qwen.ts';
 import { qwen2Moe, qwen3Moe } from './qwen-moe.ts';
 import { qwenNext } from './qwen-next.ts';
+import { qwen2Vl, qwen3Vl, qwen25Vl } from './qwen-vl.ts';
 import { qwen2 } from './qwen2.ts';
 import { qwen3 } from './qwen3.ts';
 import { seedOss } from './seed-oss.ts';
@@ -118,4 +126,14 @@ export const ARCHITECTURES: readonly Architecture[] = [
   internlm3,
   llamaClones,
   qwen,
+  qwen2Vl,
+  qwen25Vl,
+  qwen3Vl,
+  paligemma,
+  mllama,
+  mistral3,
+  llava,
+  internvl,
+  idefics3,
+  gemma3Vision,
 ];

@@ -1,0 +1,178 @@
+import { ConfigReader } from '../config-reader.ts';
+import type { IdleModules, ImageShape, ModelDescription } from '../ops.ts';
+import type { Architecture } from './architecture.ts';
+import { dense, layerNorm, layers, once, parameter, patches, rmsNorm, twoLayers } from './vision/blocks.ts';
+import { describeText, insideVision } from './vision/text.ts';
+import { TEXT_MODELS } from './vision/text-models.ts';
+
+/** Side of the image that assumptions speak of: these towers take any size. */
+const SIDE = 1024;
+
+interface Vision {
+  readonly config: ConfigReader;
+  readonly size: number;
+  readonly depth: number;
+  readonly heads: number;
+  /** Values of one patch: channels × frames × side². */
+  readonly pixels: number;
+  readonly patch: number;
+  readonly merge: number;
+}
+
+function readVision(
+  outer: ConfigReader,
+  defaults: { sizeKey: string; size: number; depth: number; patch: number },
+): Vision {
+  const config = outer.part('vision_config') ?? new ConfigReader({}, outer);
+  const patch = config.side('patch_size', defaults.patch);
+  return {
+    config,
+    size: config.count(defaults.sizeKey, defaults.size),
+    depth: config.count('depth', defaults.depth),
+    heads: config.count(['num_heads', 'num_attention_heads'], 16),
+    pixels: config.count(['in_channels', 'in_chans'], 3) * config.side('temporal_patch_size', 2) * patch * patch,
+    patch,
+    merge: config.count('spatial_merge_size', 2) ** 2,
+  };
+}
+
+const imageOf = ({ patch, merge }: Vision): ImageShape => {
+  const count = Math.floor(SIDE / patch) ** 2;
+  return { patches: count, tokens: Math.ceil(count / merge), pixels: `${SIDE} × ${SIDE}` };
+};
+
+/** Frequencies of half a head's features, kept twice, fp32. */
+const rotaryBytes = ({ size, heads }: Vision): number => Math.floor(size / heads / 4) * 4 * 2;
+
+/** Text keys may lie flat in the outer config (files written before transformers 5). */
+function wrap(
+  config: ConfigReader,
+  modelType: string,
+  defaults: Readonly<Record<string, unknown>>,
+  vision: Vision,
+  idle: readonly IdleModules[],
+): ModelDescription {
+  const part = config.part('text_config');
+  const source = part ?? config;
+  const filled = new ConfigReader({ ...defaults, ...source.entries(), model_type: modelType }, config);
+  const text = describeText(filled, config, TEXT_MODELS, { modelType }).description;
+  return {
+    ...insideVision(text, {
+      idle,
+      image: imageOf(vision),
+      tied: config.flag('tie_word_embeddings', false) || (part?.flag('tie_word_embeddings', false) ?? false),
+      bufferBytes: rotaryBytes(vision),
+    }),
+    // Positions have three parts for every row.
+    rotaryTables: text.rotaryTables && { ...text.rotaryTables, perRow: true },
+  };
+}
+
+const QWEN_2_TEXT = {
+  vocab_size: 152064,
+  hidden_size: 8192,
+  intermediate_size: 29568,
+  num_hidden_layers: 80,
+  num_attention_heads: 64,
+  num_key_value_heads: 8,
+};
+
+export const qwen2Vl: Architecture = {
+  modelTypes: ['qwen2_vl'],
+  source: 'transformers 5.17 models/qwen2_vl/modeling_qwen2_vl.py',
+  describe: (config) => {
+    const vision = readVision(config, { sizeKey: 'embed_dim', size: 1280, depth: 32, patch: 14 });
+    const { size, merge } = vision;
+    return wrap(config, 'qwen2', QWEN_2_TEXT, vision, [
+      once('model.visual', patches('patch_embed.proj', size, vision.pixels, false)),
+      layers('model.visual.blocks', vision.depth, [
+        layerNorm('norm1', size),
+        layerNorm('norm2', size),
+        dense('attn.qkv', size, 3 * size),
+        dense('attn.proj', size, size),
+        ...twoLayers('mlp', ['fc1', 'fc2'], size, size * vision.config.count('mlp_ratio', 4)),
+      ]),
+      once('model.visual.merger', [
+        layerNorm('ln_q', size),
+        ...twoLayers('mlp', ['0', '2'], size * merge, size * merge, vision.config.count('hidden_size', 3584)),
+      ]),
+    ]);
+  },
+};
+
+export const qwen25Vl: Architecture = {
+  modelTypes: ['qwen2_5_vl'],
+  source: 'transformers 5.17 models/qwen2_5_vl/modeling_qwen2_5_vl.py',
+  describe: (config) => {
+    const vision = readVision(config, { sizeKey: 'hidden_size', size: 3584, depth: 32, patch: 14 });
+    const { size, merge } = vision;
+    const inner = vision.config.count('intermediate_size', 3420);
+    return wrap(config, 'qwen2', QWEN_2_TEXT, vision, [
+      once('model.visual', patches('patch_embed.proj', size, vision.pixels, false)),
+      layers('model.visual.blocks', vision.depth, [
+        rmsNorm('norm1', size),
+        rmsNorm('norm2', size),
+        dense('attn.qkv', size, 3 * size),
+        dense('attn.proj', size, size),
+        dense('mlp.gate_proj', size, inner),
+        dense('mlp.up_proj', size, inner),
+        dense('mlp.down_proj', inner, size),
+      ]),
+      once('model.visual.merger', [
+        rmsNorm('ln_q', size),
+        ...twoLayers('mlp', ['0', '2'], size * merge, size * merge, vision.config.count('out_hidden_size', 3584)),
+      ]),
+    ]);
+  },
+};
+
+export const qwen3Vl: Architecture = {
+  modelTypes: ['qwen3_vl'],
+  source: 'transformers 5.17 models/qwen3_vl/modeling_qwen3_vl.py',
+  describe: (config) => {
+    const vision = readVision(config, { sizeKey: 'hidden_size', size: 1152, depth: 27, patch: 16 });
+    const { size, merge } = vision;
+    const inner = vision.config.count('intermediate_size', 4304);
+    const output = vision.config.count('out_hidden_size', 3584);
+    const joined = size * merge;
+    const deep = vision.config.raw('deepstack_visual_indexes') ?? [8, 16, 24];
+    if (!Array.isArray(deep)) config.refuse('deepstack_visual_indexes must be a list');
+    return wrap(
+      config,
+      'qwen3',
+      {
+        vocab_size: 151936,
+        hidden_size: 4096,
+        intermediate_size: 22016,
+        num_hidden_layers: 32,
+        num_attention_heads: 32,
+        num_key_value_heads: 32,
+        head_dim: 128,
+      },
+      vision,
+      [
+        once('model.visual', [
+          ...patches('patch_embed.proj', size, vision.pixels, true),
+          parameter('pos_embed.weight', vision.config.count('num_position_embeddings', 2304) * size),
+        ]),
+        layers('model.visual.blocks', vision.depth, [
+          layerNorm('norm1', size),
+          layerNorm('norm2', size),
+          dense('attn.qkv', size, 3 * size),
+          dense('attn.proj', size, size),
+          ...twoLayers('mlp', ['linear_fc1', 'linear_fc2'], size, inner),
+        ]),
+        once('model.visual.merger', [
+          layerNorm('norm', size),
+          dense('linear_fc1', joined, joined),
+          dense('linear_fc2', joined, output),
+        ]),
+        layers('model.visual.deepstack_merger_list', Array.isArray(deep) ? deep.length : 0, [
+          layerNorm('norm', joined),
+          dense('linear_fc1', joined, joined),
+          dense('linear_fc2', joined, output),
+        ]),
+      ],
+    );
+  },
+};

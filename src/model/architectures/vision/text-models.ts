@@ -1,0 +1,24 @@
+import type { Architecture } from '../architecture.ts';
+import { gemma, gemma2, gemma3 } from '../gemma.ts';
+import { llama } from '../llama.ts';
+import { ministral3, mistral } from '../mistral.ts';
+import { mixtral } from '../mixtral.ts';
+import { phi3 } from '../phi3.ts';
+import { qwen3Moe } from '../qwen-moe.ts';
+import { qwen2 } from '../qwen2.ts';
+import { qwen3 } from '../qwen3.ts';
+
+/** Language models that vision-language models are built of. */
+export const TEXT_MODELS: readonly Architecture[] = [
+  llama,
+  mistral,
+  ministral3,
+  mixtral,
+  qwen2,
+  qwen3,
+  qwen3Moe,
+  gemma,
+  gemma2,
+  gemma3,
+  phi3,
+];

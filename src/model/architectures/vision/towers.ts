@@ -1,0 +1,146 @@
+import { ConfigReader } from '../../config-reader.ts';
+import type { IdleModules, ImageShape } from '../../ops.ts';
+import { dense, layerNorm, layers, once, parameter, patches, projections, rmsNorm, twoLayers } from './blocks.ts';
+
+/** A vision model that several vision-language models hold as `vision_tower`. */
+export interface Tower {
+  readonly modules: readonly IdleModules[];
+  readonly hiddenSize: number;
+  /** Vectors of an image at the size the config names. */
+  readonly patches: number;
+  readonly side: number;
+  readonly bufferBytes: number;
+}
+
+const INDEX_BYTES = 8;
+
+/** CLIPVisionModel: a class token, learned positions. Source: transformers 5.17 models/clip/modeling_clip.py. */
+function clip(config: ConfigReader, path: string): Tower {
+  const size = config.count('hidden_size', 768);
+  const inner = config.count('intermediate_size', 3072);
+  const side = config.side('image_size', 224);
+  const patch = config.side('patch_size', 32);
+  const channels = config.count('num_channels', 3);
+  const count = Math.floor(side / patch) ** 2;
+  return {
+    hiddenSize: size,
+    patches: count,
+    side,
+    bufferBytes: (count + 1) * INDEX_BYTES,
+    modules: [
+      once(path, [
+        parameter('embeddings.class_embedding', size),
+        ...patches('embeddings.patch_embedding', size, channels * patch * patch, false),
+        parameter('embeddings.position_embedding.weight', (count + 1) * size),
+        layerNorm('pre_layrnorm', size),
+        layerNorm('post_layernorm', size),
+      ]),
+      layers(`${path}.encoder.layers`, config.count('num_hidden_layers', 12), [
+        layerNorm('layer_norm1', size),
+        ...projections('self_attn', size, 'out_proj', { qkv: true, output: true }),
+        layerNorm('layer_norm2', size),
+        ...twoLayers('mlp', ['fc1', 'fc2'], size, inner),
+      ]),
+    ],
+  };
+}
+
+/** SiglipVisionModel: no class token, a pooling head where the config does not leave it out. Source: models/siglip/modeling_siglip.py. */
+export function siglip(
+  config: ConfigReader,
+  path: string,
+  defaults = { inner: 3072, patch: 16, size: 768, heads: true },
+): Tower {
+  const size = config.count('hidden_size', defaults.size);
+  const inner = config.count('intermediate_size', defaults.inner);
+  const side = config.side('image_size', 224);
+  const patch = config.side('patch_size', defaults.patch);
+  const count = Math.floor(side / patch) ** 2;
+  const head = defaults.heads && config.flag('vision_use_head', true);
+  return {
+    hiddenSize: size,
+    patches: count,
+    side,
+    bufferBytes: count * INDEX_BYTES,
+    modules: [
+      once(path, [
+        ...patches('embeddings.patch_embedding', size, config.count('num_channels', 3) * patch * patch, true),
+        parameter('embeddings.position_embedding.weight', count * size),
+        layerNorm('post_layernorm', size),
+        ...(head
+          ? [
+              parameter('head.probe', size),
+              parameter('head.attention.in_proj_weight', 3 * size * size),
+              parameter('head.attention.in_proj_bias', 3 * size),
+              dense('head.attention.out_proj', size, size),
+              layerNorm('head.layernorm', size),
+              ...twoLayers('head.mlp', ['fc1', 'fc2'], size, inner),
+            ]
+          : []),
+      ]),
+      layers(`${path}.encoder.layers`, config.count('num_hidden_layers', 12), [
+        layerNorm('layer_norm1', size),
+        ...projections('self_attn', size, 'out_proj', { qkv: true, output: true }),
+        layerNorm('layer_norm2', size),
+        ...twoLayers('mlp', ['fc1', 'fc2'], size, inner),
+      ]),
+    ],
+  };
+}
+
+/** PixtralVisionModel: rotary positions, gated blocks without bias. Source: models/pixtral/modeling_pixtral.py. */
+function pixtral(config: ConfigReader, path: string): Tower {
+  const size = config.count('hidden_size', 1024);
+  const inner = config.count('intermediate_size', 4096);
+  const heads = config.count('num_attention_heads', 16);
+  const patch = config.side('patch_size', 16);
+  const side = config.side('image_size', 1024);
+  return {
+    hiddenSize: size,
+    patches: Math.floor(side / patch) ** 2,
+    side,
+    // Frequencies of a head's features, kept twice.
+    bufferBytes: Math.floor(size / heads / 2) * 4 * 2,
+    modules: [
+      once(path, [
+        ...patches('patch_conv', size, config.count('num_channels', 3) * patch * patch, false),
+        rmsNorm('ln_pre', size),
+      ]),
+      layers(`${path}.transformer.layers`, config.count('num_hidden_layers', 24), [
+        rmsNorm('attention_norm', size),
+        dense('feed_forward.gate_proj', size, inner, false),
+        dense('feed_forward.up_proj', size, inner, false),
+        dense('feed_forward.down_proj', inner, size, false),
+        ...projections('attention', size, 'o_proj', { qkv: false, output: false }),
+        rmsNorm('ffn_norm', size),
+      ]),
+    ],
+  };
+}
+
+const TOWERS: Readonly<Record<string, (config: ConfigReader, path: string) => Tower>> = {
+  clip_vision_model: clip,
+  siglip_vision_model: siglip,
+  pixtral,
+};
+
+/** The tower named by `vision_config`; `absent` is the whole config that transformers takes where there is none. */
+export function describeTower(
+  outer: ConfigReader,
+  path: string,
+  modelType: string,
+  absent: Readonly<Record<string, unknown>>,
+): Tower {
+  const config = outer.part('vision_config') ?? new ConfigReader(absent, outer);
+  const said = config.raw('model_type') ?? modelType;
+  const tower = typeof said === 'string' ? TOWERS[said] : undefined;
+  if (!tower) outer.refuse(`a vision tower of type ${String(said)} is not described`);
+  return (tower ?? clip)(config, path);
+}
+
+/** One image at the tower's own size, every vector a token of the row, or `perToken` of them one. */
+export const imageOf = (tower: Tower, perToken = 1): ImageShape => ({
+  patches: tower.patches,
+  tokens: Math.ceil(tower.patches / perToken),
+  pixels: `${tower.side} × ${tower.side}`,
+});
