@@ -193,7 +193,7 @@ export function readCheckpointing(reader: SettingReader, hasAdapter: boolean): P
   const moved = enabled && !/^(?:false|no|0)$/.test(moves);
   const said = kwargs?.value?.use_reentrant;
   const torchs = reader.values.find('rl', 'unfrozen_parameters') === undefined && moves !== 'hidden_states';
-  const useReentrant = typeof said === 'boolean' ? said : torchs && enabled;
+  const useReentrant = typeof said === 'boolean' ? said : torchs;
   const notes: Diagnostic[] = [];
   if (moves === 'disk')
     notes.push(
@@ -210,7 +210,7 @@ export function readCheckpointing(reader: SettingReader, hasAdapter: boolean): P
   const value: GradientCheckpointing =
     moved && moves !== 'hidden_states'
       ? { ...common, enabled: !hasAdapter, useReentrant: false }
-      : { ...common, enabled, useReentrant };
+      : { ...common, enabled, useReentrant: enabled && useReentrant };
   return part({ value, origin: moved && offload ? offload.origin : origin }, ...notes);
 }
 

@@ -102,45 +102,67 @@ function writeAccumulation({ values }: AxolotlDetail, to: number): Written {
 
 /** Both ways of saying it together stop axolotl, so an older switch goes off. */
 function writeAttention(detail: AxolotlDetail, to: AttnImplementation): Written {
+  const ring = ['context_parallel_size', 'sequence_parallel_degree'].find(
+    (key) => Number(detail.values.find(key)?.raw) > 1,
+  );
+  if (ring && to !== 'flash_attention_2') return cannot(`${ring} needs flash_attention_2`);
   const switches = ATTENTION_SWITCHES.map(([key]) => key).filter((key) => isOn(detail, key));
   return together(detail.values.assign('attn_implementation', to), off(detail, ...switches));
 }
 
+const offloadMode = ({ values }: AxolotlDetail): 'off' | 'hidden_states' | 'other' => {
+  const word = String(values.find('activation_offloading')?.raw ?? 'false').toLowerCase();
+  return /^(?:false|no|0)$/.test(word) ? 'off' : word === 'hidden_states' ? word : 'other';
+};
+
+/**
+ * `hidden_states` moves what recomputing keeps, with and without an adapter; the other modes do so in full training only, and
+ * take the place of recomputing beside an adapter.
+ */
 function writeCheckpointing(detail: AxolotlDetail, to: GradientCheckpointing, hasAdapter: boolean): Written {
   const { values } = detail;
   if (to.everyNLayers !== 1) return cannot('axolotl checkpoints every layer or none');
-  if (hasAdapter && to.enabled && to.offload) {
-    return cannot('with an adapter axolotl offloads in place of recomputing');
-  }
   if (!to.enabled && to.offload && !hasAdapter) return cannot('axolotl offloads only with gradient_checkpointing');
+  const now = offloadMode(detail);
+  const fitting = to.enabled && !(now === 'other' && !hasAdapter) ? 'hidden_states' : 'other';
+  const wanted = to.offload ? fitting : 'off';
+  const value = wanted === 'off' ? false : wanted === 'other' ? true : wanted;
+  const offload = wanted === now ? wrote() : values.assign('activation_offloading', value);
   const on = values.assign('gradient_checkpointing', to.enabled || to.offload);
-  const moves = /^(?:false|no|0)$/i.test(String(values.find('activation_offloading')?.raw ?? 'false'));
-  const offload = moves === !to.offload ? wrote() : values.assign('activation_offloading', to.offload);
-  if (!to.enabled || to.offload) return together(on, offload);
+  if (!to.enabled) return together(on, offload);
+  if (wanted === 'other') {
+    return to.useReentrant ? cannot('activation_offloading recomputes without re-entry') : together(on, offload);
+  }
+  const otherwise = wanted === 'off' && values.find('rl', 'unfrozen_parameters') === undefined;
+  return together(on, offload, writeReentrant(detail, to.useReentrant, otherwise));
+}
+
+/** `otherwise`: what holds where nothing is said. */
+function writeReentrant({ values, path }: AxolotlDetail, to: boolean, otherwise: boolean): Written {
   const kwargs = values.find('gradient_checkpointing_kwargs');
   const before = kwargs ? orNull(toMap)(kwargs.raw) : undefined;
   if (before && !before.ok) return cannot('gradient_checkpointing_kwargs cannot be read, so nothing is added to it');
   const stands = before?.value?.use_reentrant;
-  const otherwise = values.find('rl', 'unfrozen_parameters') === undefined;
-  if ((typeof stands === 'boolean' ? stands : otherwise) === to.useReentrant) return together(on, offload);
+  if ((typeof stands === 'boolean' ? stands : otherwise) === to) return wrote();
+  if (to && values.find('unfrozen_parameters')) {
+    return cannot('re-entrant checkpointing does not go with unfrozen_parameters');
+  }
   if (kwargs?.place.kind === 'flag') return cannot('gradient_checkpointing_kwargs stands in the command');
-  const edit = {
-    kind: 'file',
-    path: detail.path,
-    keyPath: ['gradient_checkpointing_kwargs', 'use_reentrant'],
-    value: to.useReentrant,
-  } as const;
-  return together(on, offload, wrote(edit));
+  return wrote({ kind: 'file', path, keyPath: ['gradient_checkpointing_kwargs', 'use_reentrant'], value: to });
 }
 
-/** bitsandbytes cannot work on the shards of FSDP 2, nor with the offload of FSDP 1. Source: schemas/validation.py. */
+/**
+ * bitsandbytes cannot work on the shards of FSDP 2, and no 8-bit optimizer with the offload of FSDP 1. Source:
+ * schemas/validation.py `check_fsdp2_w_8bit_optimizer`, `check_fsdp_offload_w_8bit_optimizer`.
+ */
 function writeOptimizer(detail: AxolotlDetail, to: string, { spec }: StackView): Written {
   const shared = spec.distributed?.value;
-  const bnb = /8bit/.test(to) && !to.startsWith('adamw_torch');
-  if (bnb && detail.fsdp && (shared?.strategy === 'fsdp2' || (shared?.offload.length ?? 0) > 0)) {
-    return cannot(`axolotl does not take ${to} with this FSDP setup`);
-  }
-  return detail.values.assign('optimizer', to);
+  const eight = detail.fsdp && /8bit/.test(to);
+  const refused =
+    shared?.strategy === 'fsdp2' ? !to.startsWith('adamw_torch') : (shared?.offload.includes('parameters') ?? false);
+  return eight && refused
+    ? cannot(`axolotl does not take ${to} with this FSDP setup`)
+    : detail.values.assign('optimizer', to);
 }
 
 function writeLoss(detail: AxolotlDetail, to: LossImpl, objective: string | null): Written {
@@ -172,15 +194,25 @@ const writeAdapter = (detail: AxolotlDetail, to: FileValue): Written =>
 
 function writeMethod(detail: AxolotlDetail, to: Method): Written {
   const unquantized = off(detail, 'load_in_4bit', 'load_in_8bit');
+  // An adapter would turn recomputing off beside any other way of offloading.
+  const keepsRecomputing =
+    adapterOf(detail) === null && offloadMode(detail) === 'other'
+      ? detail.values.assign('activation_offloading', 'hidden_states')
+      : wrote();
   switch (to) {
     case 'full':
       return together(writeAdapter(detail, null), unquantized);
     case 'lora':
-      return together(writeAdapter(detail, 'lora'), unquantized, off(detail, 'peft_use_dora'));
+      return together(writeAdapter(detail, 'lora'), unquantized, off(detail, 'peft_use_dora'), keepsRecomputing);
     case 'dora':
-      return together(writeAdapter(detail, 'lora'), unquantized, switchTo(detail, 'peft_use_dora', true));
+      return together(
+        writeAdapter(detail, 'lora'),
+        unquantized,
+        switchTo(detail, 'peft_use_dora', true),
+        keepsRecomputing,
+      );
     case 'qlora':
-      return fourBits(detail);
+      return together(fourBits(detail), keepsRecomputing);
     default:
       return cannot(`axolotl has no ${to}`);
   }
@@ -233,7 +265,6 @@ function writeLora(detail: AxolotlDetail, to: Lora | null, dtype: FloatDType | u
   const modules = targets === 'default' || targets === 'all-linear' ? undefined : [...targets];
   const saved = values.find('lora_modules_to_save');
   return together(
-    adapterOf(detail) === null ? writeAdapter(detail, 'lora') : wrote(),
     number('lora_r', to.r),
     number('lora_alpha', to.loraAlpha),
     values.find('lora_dropout') || to.loraDropout !== 0 ? number('lora_dropout', to.loraDropout) : wrote(),

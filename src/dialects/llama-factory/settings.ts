@@ -121,9 +121,10 @@ export function readCheckpointing(
   const trainer = reader.given(['gradient_checkpointing'], orNull(toBoolean));
   if (disabled.value === null) return { value: null, origin: disabled.origin };
   const again = disabled.value && trainer?.value === true;
+  const enabled = !disabled.value || again;
   const value: GradientCheckpointing = {
-    enabled: !disabled.value || again,
-    useReentrant: reentrant.value === true && !fsdp2,
+    enabled,
+    useReentrant: enabled && reentrant.value === true && !fsdp2,
     everyNLayers: 1,
     offload: unsloth.value === true,
   };

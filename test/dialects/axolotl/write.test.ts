@@ -84,6 +84,11 @@ describe('a rewrite', () => {
       ['+ activation_offloading: true'],
     ],
     [
+      'offload beside recomputing',
+      { gradientCheckpointing: checkpointing({ useReentrant: false, offload: true }) },
+      ['+ activation_offloading: hidden_states'],
+    ],
+    [
       'other adapters',
       { lora: { ...adapter, r: 4, targetModules: 'all-linear', modulesToSave: ['lm_head'] } },
       ['- lora_r: 24', '+ lora_r: 4', '+ lora_target_linear: true', '+ lora_modules_to_save: [lm_head]'],
@@ -112,6 +117,21 @@ describe('a rewrite', () => {
       'adapter:\nmicro_batch_size: 1\n',
       { method: 'lora', lora: { ...adapter, targetModules: 'all-linear' } },
       ['- adapter:', '+ adapter: lora', '+ lora_r: 24', '+ lora_alpha: 12', '+ lora_target_linear: true'],
+    ],
+    [
+      'full training becomes QLoRA, and goes on recomputing',
+      'axolotl train o.yml',
+      'gradient_checkpointing: true\nactivation_offloading: legacy\n',
+      { method: 'qlora', quantization: nf4, lora: { ...adapter, targetModules: 'all-linear' } },
+      [
+        '- activation_offloading: legacy',
+        '+ activation_offloading: hidden_states',
+        '+ adapter: qlora',
+        '+ load_in_4bit: true',
+        '+ lora_r: 24',
+        '+ lora_alpha: 12',
+        '+ lora_target_linear: true',
+      ],
     ],
     [
       'accumulation takes the place of the whole batch',
@@ -159,7 +179,7 @@ describe('a rewrite', () => {
       'axolotl train o.yml',
       'gradient_checkpointing: true\n',
       { gradientCheckpointing: checkpointing({ useReentrant: false, offload: true }) },
-      ['+ activation_offloading: true'],
+      ['+ activation_offloading: hidden_states'],
     ],
     [
       'cut cross-entropy off',
@@ -203,13 +223,6 @@ describe('what cannot be told', () => {
     ['a fused loss of preferences', 'rl: dpo\n', 'lossImpl', 'fused', /supervised/],
     ['packed preferences', 'rl: dpo\n', 'packing', true, /preference/],
     [
-      'recomputing and offloading an adapter',
-      'adapter: lora\n',
-      'gradientCheckpointing',
-      checkpointing({ offload: true }),
-      /in place of recomputing/,
-    ],
-    [
       'another kind of quantization',
       'adapter: lora\n',
       'quantization',
@@ -224,6 +237,21 @@ describe('what cannot be told', () => {
       'optim',
       'adamw_8bit',
       /FSDP/,
+    ],
+    [
+      'eight bits with the offload of FSDP 1',
+      'fsdp_config: {offload_params: true}\n',
+      'optim',
+      'adamw_torch_8bit',
+      /FSDP/,
+    ],
+    ['attention under context parallelism', 'context_parallel_size: 2\n', 'attnImplementation', 'sdpa', /needs flash/],
+    [
+      're-entry beside frozen weights',
+      'unfrozen_parameters: [lm_head]\n',
+      'gradientCheckpointing',
+      checkpointing(),
+      /re-entrant/,
     ],
     [
       'the batch under the batch search',

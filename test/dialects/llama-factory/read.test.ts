@@ -139,7 +139,7 @@ describe('what a key means', () => {
       'checkpointing off',
       'disable_gradient_checkpointing: true',
       'gradientCheckpointing',
-      '{"enabled":false,"useReentrant":true,"everyNLayers":1,"offload":false} <- otter.yaml:1',
+      '{"enabled":false,"useReentrant":false,"everyNLayers":1,"offload":false} <- otter.yaml:1',
     ],
     [
       'checkpointing off, and on again by the trainer',

@@ -54,7 +54,7 @@ describe('a rewrite', () => {
     ['Liger', { lossImpl: 'fused' }, ['+ enable_liger_kernel: true']],
     [
       'no checkpointing',
-      { gradientCheckpointing: checkpointing({ enabled: false }) },
+      { gradientCheckpointing: checkpointing({ enabled: false, useReentrant: false }) },
       ['+ disable_gradient_checkpointing: true'],
     ],
     [
