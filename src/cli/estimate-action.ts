@@ -1,8 +1,16 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { error, formatBytes, type Ports } from '../core/index.ts';
-import { check, estimatePlans } from '../jobs/index.ts';
-import { estimateBody, estimateErrorJson, estimateJson, renderEstimate } from '../report/index.ts';
+import { check, estimatePlans, explainChecked } from '../jobs/index.ts';
+import {
+  estimateBody,
+  estimateErrorJson,
+  estimateJson,
+  explainBody,
+  renderEstimate,
+  renderExplanation,
+  type TextOptions,
+} from '../report/index.ts';
 import { EXIT } from './exit-codes.ts';
 import { readLaunchArgs } from './launch-args.ts';
 import { createPorts } from './ports.ts';
@@ -20,6 +28,8 @@ export async function estimateAction(launch: string[], flags: EstimateFlags, com
       ? await estimateLaunches(launch, flags, command, terminal, ports)
       : await estimateFile(flags.plans, flags, terminal, ports);
 }
+
+const styleOf = ({ outColour, width, unicode }: Terminal): TextOptions => ({ colour: outColour, width, unicode });
 
 function readPlans(path: string, ports: Ports): { ok: true; text: string } | { ok: false; code: string } {
   if (path === '-') return { ok: true, text: readFileSync(0, 'utf8') };
@@ -40,15 +50,16 @@ async function estimateFile(path: string, flags: EstimateFlags, terminal: Termin
   }
   let failed = 0;
   let count = 0;
-  for await (const { id, estimate } of estimatePlans(ports, plans.text)) {
+  for await (const { id, estimate, explanation } of estimatePlans(ports, plans.text, flags.explain)) {
     count++;
     if (estimate.ok) {
       const { devicePeakBytes, peakPhase } = estimate.value.vram;
       terminal.out(
         flags.json
-          ? JSON.stringify(estimateJson(id, estimate.value))
+          ? JSON.stringify({ ...estimateJson(id, estimate.value), ...(explanation ? explainBody(explanation) : {}) })
           : `${id}  ${formatBytes(devicePeakBytes)} on the GPU (${peakPhase}), ${formatBytes(estimate.value.ram.peakBytes)} host RAM`,
       );
+      if (explanation && !flags.json) terminal.out(renderExplanation(explanation, styleOf(terminal)));
       continue;
     }
     failed++;
@@ -91,8 +102,16 @@ async function estimateLaunches(
       ]);
       continue;
     }
-    const style = { colour: terminal.outColour, width: terminal.width, unicode: terminal.unicode };
-    terminal.out(flags.json ? JSON.stringify(estimateBody(report.estimate)) : renderEstimate(report, style));
+    const explained = flags.explain ? explainChecked(outcome) : undefined;
+    const explanation = explained?.ok ? explained.value : undefined;
+    if (flags.json) {
+      const body = { ...estimateBody(report.estimate), ...(explanation ? explainBody(explanation) : {}) };
+      terminal.out(JSON.stringify(body));
+      continue;
+    }
+    const style = styleOf(terminal);
+    terminal.out(renderEstimate(report, style));
+    if (explanation) terminal.out(`\n${renderExplanation(explanation, style)}`);
   }
   return worst;
 }

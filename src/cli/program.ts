@@ -26,6 +26,7 @@ export interface CheckFlags extends PreflightFlags {
 
 export interface EstimateFlags extends PreflightFlags {
   readonly plans?: string;
+  readonly explain?: boolean;
 }
 
 function parseAllow(text: string): LeverClass[] {
@@ -130,10 +131,12 @@ export function buildProgram(): Command {
     .description('print the predicted peaks of a launch, or of every plan in a JSONL file')
     .argument('[launch...]', 'a snug.yaml, or -- and the training command')
     .option('--plans <file.jsonl>', 'one native config (as JSON, with an id) a line; - for stdin')
+    .option('--explain', 'each term with its formula, the numbers put in and where the formula comes from')
     .addHelpText(
       'after',
       examples(
         'snug estimate snug.yaml',
+        'snug estimate --explain -- trl dpo --config dpo.yaml',
         'snug estimate --plans plans.jsonl --json',
         'snug estimate --json -- trl sft --config sft.yaml',
       ),

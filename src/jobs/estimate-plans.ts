@@ -1,6 +1,6 @@
 import { error, fail, ok, type Ports, type Result } from '../core/index.ts';
 import { parseNativePlan } from '../dialects/index.ts';
-import { estimateMemory, type MemoryEstimate } from '../memory/index.ts';
+import { estimateMemory, explainMemory, type MemoryEstimate, type MemoryExplanation } from '../memory/index.ts';
 import { planValues } from '../spec/index.ts';
 import { findModel } from './model.ts';
 
@@ -8,16 +8,18 @@ import { findModel } from './model.ts';
 export interface PlanEstimate {
   readonly id: string;
   readonly estimate: Result<MemoryEstimate>;
+  /** Where it was asked for, and the plan could be estimated. */
+  readonly explanation?: MemoryExplanation;
 }
 
 /** Estimates every non-empty line of a JSONL text, in order. A bad line is an error of that line only. */
-export async function* estimatePlans(ports: Ports, text: string): AsyncGenerator<PlanEstimate> {
+export async function* estimatePlans(ports: Ports, text: string, explains = false): AsyncGenerator<PlanEstimate> {
   for (const [index, line] of text.split('\n').entries()) {
-    if (line.trim() !== '') yield await estimateLine(ports, line, index + 1);
+    if (line.trim() !== '') yield await estimateLine(ports, line, index + 1, explains);
   }
 }
 
-async function estimateLine(ports: Ports, line: string, number: number): Promise<PlanEstimate> {
+async function estimateLine(ports: Ports, line: string, number: number, explains: boolean): Promise<PlanEstimate> {
   const parsed = parseJson(line, number);
   if (!parsed.ok) return { id: `line ${number}`, estimate: parsed };
   const id = idOf(parsed.value) ?? `line ${number}`;
@@ -26,7 +28,12 @@ async function estimateLine(ports: Ports, line: string, number: number): Promise
   const model = await findModel(ports, plan.value.spec, undefined);
   if (!model.ok) return { id, estimate: model };
   const values = planValues(plan.value.spec, model.value.facts.checkpointDtype);
-  return { id, estimate: values.ok ? estimateMemory(values.value, model.value.facts, {}, 'simulated') : values };
+  if (!values.ok) return { id, estimate: values };
+  if (!explains) return { id, estimate: estimateMemory(values.value, model.value.facts, {}, 'simulated') };
+  const explained = explainMemory(values.value, model.value.facts, {}, 'simulated');
+  return explained.ok
+    ? { id, estimate: ok(explained.value.estimate), explanation: explained.value }
+    : { id, estimate: explained };
 }
 
 const idOf = (value: unknown): string | undefined => {

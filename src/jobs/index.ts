@@ -4,6 +4,7 @@ import type { RunResult } from './run-result.ts';
 
 export { check } from './check.ts';
 export { estimatePlans, type PlanEstimate } from './estimate-plans.ts';
+export { explainChecked } from './explain.ts';
 export type { LaunchTarget } from './launch-target.ts';
 export type { Preflight, PreflightOutcome, PreflightRequest } from './preflight.ts';
 export type { RunHost, RunRequest } from './run.ts';

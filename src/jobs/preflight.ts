@@ -1,7 +1,7 @@
 import { type Diagnostic, note, type Ports, type Result, warning } from '../core/index.ts';
 import { type LaunchReading, parseGivenSettings } from '../dialects/index.ts';
 import { detectHardware, type Hardware } from '../hardware/index.ts';
-import { estimateMemory, type MemoryBudget, type MemoryEstimate } from '../memory/index.ts';
+import { type DeviceFacts, estimateMemory, type MemoryBudget, type MemoryEstimate } from '../memory/index.ts';
 import { type Plan, type Policy, planRun, type Surroundings } from '../planner/index.ts';
 import type { CheckReport } from '../report/index.ts';
 import { type PlanValues, planValues, type SpecChange, type TrainingSpec } from '../spec/index.ts';
@@ -181,20 +181,19 @@ const isChosen = (chosen: ChosenGpu | readonly Diagnostic[]): chosen is ChosenGp
 
 const estimatorFor =
   ({ facts }: FoundModel, gpu: ChosenGpu | undefined) =>
-  (values: PlanValues): Result<MemoryEstimate> => {
-    const capability = gpu?.gpu.computeCapability;
-    return estimateMemory(
-      values,
-      facts,
-      gpu
-        ? {
-            name: gpu.gpu.name,
-            capacityBytes: gpu.budget.capacityBytes,
-            ...(capability ? { computeCapability: capability } : {}),
-          }
-        : undefined,
-    );
+  (values: PlanValues): Result<MemoryEstimate> =>
+    estimateMemory(values, facts, deviceFacts(gpu));
+
+/** What the estimator is told of the card. */
+export const deviceFacts = (chosen: ChosenGpu | undefined): DeviceFacts => {
+  if (!chosen) return {};
+  const { name, computeCapability } = chosen.gpu;
+  return {
+    name,
+    capacityBytes: chosen.budget.capacityBytes,
+    ...(computeCapability ? { computeCapability } : {}),
   };
+};
 
 const modelNotes = ({ located }: FoundModel): Diagnostic[] =>
   (located.notes ?? []).map((text) => note('model-found', text, { location: located.place }));

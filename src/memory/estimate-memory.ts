@@ -1,18 +1,14 @@
-import { fail, ok, type Result } from '../core/index.ts';
-import { classifierOps, countScoringParameters, type ModelFacts } from '../model/index.ts';
+import { ok, type Result } from '../core/index.ts';
+import type { ModelFacts } from '../model/index.ts';
 import type { PlanValues } from '../spec/index.ts';
 import { simulatedReserve } from './allocator/of-step.ts';
-import { checkPlan, checkTargets } from './check-plan.ts';
 import type { DeviceFacts } from './device.ts';
 import { devicePeak } from './device-peak.ts';
 import type { MemoryEstimate } from './estimate.ts';
 import { hostModelOf, hostRam } from './host-ram/index.ts';
 import { imageCost } from './images.ts';
-import { engineBytes, objectiveShape } from './objective.ts';
-import { planParameters } from './parameters.ts';
-import { residentsOf } from './residents.ts';
-import { type Sharding, shardingOf } from './sharding.ts';
-import { type StepInput, walkStep } from './walk/step.ts';
+import type { Sharding } from './sharding.ts';
+import { type Allocator, type WalkedRun, walkRun } from './walk-run.ts';
 
 /**
  * Peak device and host memory of one run. What cannot be estimated is an error with a code; nothing is guessed.
@@ -23,49 +19,23 @@ export function estimateMemory(
   asked: PlanValues,
   facts: ModelFacts,
   device: DeviceFacts = {},
-  allocator: 'summed' | 'simulated' = 'summed',
+  allocator: Allocator = 'summed',
 ): Result<MemoryEstimate> {
-  const values = withKernel(asked, facts);
-  const objective = objectiveShape(values);
-  const problems = checkPlan(values, facts);
-  if ('code' in objective) problems.push(objective);
-  const engine = engineBytes(values, device);
-  if (typeof engine !== 'number') problems.push(engine);
-  if (problems.length > 0 || 'code' in objective || typeof engine !== 'number') return fail(...problems);
+  const run = walkRun(asked, facts, device, { allocator });
+  return run.ok ? ok(estimateOf(run.value, asked, facts, device)) : run;
+}
 
-  const sharding = shardingOf(values);
-  const computed = sharding.computeDtype === values.dtype ? values : { ...values, dtype: sharding.computeDtype };
-  const { description } = facts;
-  const pooled = objective.loss === 'pooled';
-  const labels = values.objective === 'reward' ? 1 : facts.labels;
-  const scoring = pooled ? classifierOps(description, labels) : undefined;
-  const plan = planParameters(description, computed, scoring);
-  const unmatched = checkTargets(values, plan, facts);
-  if (unmatched.length > 0) return fail(...unmatched);
-
-  const residents = residentsOf(values, plan, sharding, objective.referenceWeights && values.method === 'full');
-  const input: StepInput = {
-    description,
-    values: activationOffload(computed),
-    plan,
-    residents,
-    objective,
-    engineBytes: engine,
-    records: allocator === 'simulated',
-    cuda: device.computeCapability !== undefined,
-    holdsInputs: sharding.holdsInputs,
-    scoring,
-  };
-  const step = walkStep(input);
+/** The estimate of a run that was walked. */
+export function estimateOf(run: WalkedRun, asked: PlanValues, facts: ModelFacts, device: DeviceFacts): MemoryEstimate {
+  const { values, objective, sharding, plan, residents, step, totalParameters: total } = run;
   const { phase, peak } = step.timeline.highest();
-  const total = pooled ? countScoringParameters(description, labels) : facts.parameters;
   const images = imageCost(values, facts, plan);
   const spare = images ? images.trainedBytes + images.perImageBytes * values.perDeviceTrainBatchSize : 0;
-  return ok({
+  return {
     params: { total, trainable: plan.trainable },
     vram: {
       ...withSpare(
-        devicePeak(values, facts, device, peak, sharding, objective.rowsPerRow, simulatedReserve(input, step)),
+        devicePeak(values, facts, device, peak, sharding, objective.rowsPerRow, simulatedReserve(run.input, step)),
         spare,
       ),
       peakPhase: phase,
@@ -83,7 +53,7 @@ export function estimateMemory(
       ...assumptionsOf(values, facts, sharding),
       ...(images?.assumptions ?? []),
     ],
-  });
+  };
 }
 
 /** The upper ends moved by what rows may bring that no setting tells. */
@@ -99,18 +69,6 @@ function withSpare<T extends Pick<MemoryEstimate['vram'], 'highBytes' | 'interva
       reserved: { ...reserved, highBytes: reserved.highBytes + spare },
     },
   };
-}
-
-/** Where a model has no sdpa implementation transformers takes eager, unless sdpa is asked for by name: then it raises. */
-function withKernel(values: PlanValues, { description: { kernels } }: ModelFacts): PlanValues {
-  if (values.attnImplementation !== 'sdpa' || !kernels || kernels.includes('sdpa')) return values;
-  return { ...values, attnImplementation: 'eager' };
-}
-
-/** `offload: activations` is checkpointing whose boundaries live on the host. */
-function activationOffload(values: PlanValues): PlanValues {
-  if (!values.distributed.offload.includes('activations') || !values.gradientCheckpointing.enabled) return values;
-  return { ...values, gradientCheckpointing: { ...values.gradientCheckpointing, offload: true } };
 }
 
 function assumptionsOf(values: PlanValues, facts: ModelFacts, sharding: Sharding): string[] {

@@ -1,3 +1,4 @@
 export type { DeviceFacts } from './device.ts';
 export * from './estimate.ts';
-export * from './estimate-memory.ts';
+export { estimateMemory } from './estimate-memory.ts';
+export * from './explain/index.ts';

@@ -3,6 +3,7 @@ export type { CheckReport, UnknownPlan } from './check-report.ts';
 export { type CheckTextOptions, renderCheck, renderEstimate } from './check-text.ts';
 export { renderDiagnostic } from './diagnostic-text.ts';
 export { renderDryRun, unifiedDiff } from './dry-run.ts';
+export { peakPlaceText, renderExplanation } from './explain-text.ts';
 export { failureNumbers, failureTitle } from './failure-text.ts';
 export {
   changeJson,
@@ -13,6 +14,7 @@ export {
   SCHEMA_VERSION,
 } from './json/check-json.ts';
 export { estimateBody, estimateErrorJson, estimateJson } from './json/estimate-json.ts';
+export { explainBody } from './json/explain-json.ts';
 export { runEventJson } from './json/run-event-json.ts';
 export { snakeCased } from './json/snake-case.ts';
 export { maskKnown, secretsIn } from './mask-known.ts';

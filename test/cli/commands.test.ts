@@ -159,6 +159,18 @@ describe('run', () => {
 });
 
 describe('estimate', () => {
+  it('explains each term on request', async () => {
+    const { exitCode, stdout } = await box.run(['estimate', 'snug.yaml', '--gpu', '16GiB', '--explain', '--json']);
+    const { vram, explain, peak } = JSON.parse(stdout);
+    expect(exitCode).toBe(0);
+    expect(peak.phase).toBe(vram.peak_phase);
+    expect(explain.reduce((sum: number, { bytes }: { bytes: number }) => sum + bytes, 0)).toBe(vram.device_peak_bytes);
+    const text = await box.run(['estimate', 'snug.yaml', '--gpu', '16GiB', '--explain']);
+    expect(text.stdout).toMatch(/^weights {2}[\d.]+ [GM]iB$/m);
+    expect(text.stdout).toMatch(/^the peak {2}/m);
+    expect(JSON.parse((await box.run(['estimate', 'snug.yaml', '--json'])).stdout).explain).toBeUndefined();
+  });
+
   it('reads plans from stdin or a file and answers every line', async () => {
     const plan = {
       id: 'a',

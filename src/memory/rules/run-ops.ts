@@ -51,6 +51,7 @@ export function runOps(ctx: Context, ops: readonly Op[], frame: Frame): void {
 
 function runOp(ctx: Context, op: Op, frame: Frame): void {
   const { tape } = ctx;
+  tape.at = op;
   switch (op.op) {
     case 'linear':
       unary(ctx, op, frame, (x) => linear(ctx, ctx.states.get(op)!.linear!, x, op));

@@ -53,6 +53,12 @@ export interface Leaf {
 /** `true` as the result: it has let go of the gradient itself. */
 export type Backward = (grad: Buffer) => unknown;
 
+/** What was running: an op of the description, for people. */
+export interface Place {
+  readonly op: string;
+  readonly name?: string;
+}
+
 /** One autograd function. Its backward takes the gradient of its output and gives gradients to its inputs. */
 export class Node {
   grad: Buffer | null = null;
@@ -60,6 +66,8 @@ export class Node {
   leaf: Leaf | null = null;
   /** Its backward needs something kept, even if a checkpoint has thrown it away. */
   keeps = false;
+  /** The op that made it. */
+  at: Place | undefined;
 
   constructor(
     readonly elements: number,
@@ -77,6 +85,9 @@ export interface Segment {
   readonly end: number;
   readonly endOwners: Float64Array;
   readonly log: AllocationLog | null;
+
+  /** What ran when it was highest. */
+  readonly at: Place | undefined;
 }
 
 /**
@@ -86,6 +97,9 @@ export interface Segment {
 export class Tape {
   /** Owner of what is allocated now. */
   owner = 0;
+  /** What runs now. */
+  at: Place | undefined;
+  private peakAt: Place | undefined;
   /** Forward of a checkpointed block: nodes are recorded, what they would keep is only counted. */
   discarding = false;
   /** Dropout masks are bytes (CUDA). */
@@ -118,10 +132,19 @@ export class Tape {
     this.peakOwners = new Float64Array(OWNERS);
     this.total = 0;
     this.peak = 0;
+    this.at = undefined;
+    this.peakAt = undefined;
   }
 
   end(): Segment {
-    return { peak: this.peak, peakOwners: this.peakOwners, end: this.total, endOwners: this.live, log: this.log };
+    return {
+      peak: this.peak,
+      peakOwners: this.peakOwners,
+      end: this.total,
+      endOwners: this.live,
+      log: this.log,
+      at: this.peakAt,
+    };
   }
 
   private add(bytes: number, to: number): void {
@@ -129,6 +152,7 @@ export class Tape {
     this.total += bytes;
     if (this.total > this.peak) {
       this.peak = this.total;
+      this.peakAt = this.at;
       this.peakOwners.set(this.live);
     }
   }
@@ -187,6 +211,7 @@ export class Tape {
   node(elements: number, dtype: Dtype, backward: Backward): Node | null {
     if (this.noGrad) return null;
     const node = new Node(elements, dtype, backward);
+    node.at = this.at;
     this.nodes.push(node);
     return node;
   }
@@ -297,6 +322,7 @@ export class Tape {
       const grad = node.grad;
       if (grad !== null) {
         node.grad = null;
+        this.at = node.at;
         this.unpacked = hooked ? node : null;
         if (node.backward!(grad) !== true) this.release(grad);
         this.unpacked = null;

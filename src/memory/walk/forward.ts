@@ -74,7 +74,7 @@ export function forwardPass(input: PassInput, phase: Phase): ForwardResult {
   tape.begin();
   const { root, finish } = headAndLoss(main.ctx, description, plan, main.states, input.loss);
   const loss = tape.end();
-  timeline.play(phase, loss);
+  timeline.play(phase, loss, 'head and loss');
   input.recorder?.add(loss, 'forward');
   const end = (): void => {
     if (!finish) return;
@@ -82,7 +82,7 @@ export function forwardPass(input: PassInput, phase: Phase): ForwardResult {
     tape.begin();
     finish();
     const finished = tape.end();
-    timeline.play(phase, finished);
+    timeline.play(phase, finished, 'head and loss');
     input.recorder?.add(finished, 'forward');
   };
   if (input.loss.kind !== 'reference') {

@@ -52,7 +52,7 @@ export function stackPass(
   const masks = makeMasks(input, stack, tokens, widthOf(hidden.dtype));
   const { recorder } = input;
   const opening = tape.end();
-  timeline.play(phase, opening);
+  timeline.play(phase, opening, 'embedding');
   recorder?.add(opening, 'forward', 0, hidden.buffer.id);
   const ctx: Context = {
     ...base,
@@ -70,20 +70,20 @@ export function stackPass(
   const layers = new Layers(ctx, stack, checkpointing, input.holdsInputs, shared);
   let current = { dtype: hidden.dtype, needsGrad: hidden.node !== null };
   const inputBytes = hidden.buffer.bytes;
-  const runs: { readonly summary: LayerSummary; times: number }[] = [];
+  const runs: { readonly summary: LayerSummary; readonly first: number; times: number }[] = [];
   const instances: number[] = [];
   for (let index = 0; index < stack.layers.length; index += 1) {
     const summary = layers.summary(index, current);
     current = summary.output;
     const last = runs.at(-1);
     if (last && last.summary === summary && index > 1) last.times += 1;
-    else runs.push({ summary, times: 1 });
+    else runs.push({ summary, first: index, times: 1 });
   }
   const inputKept = inputNamed && (runs[0]?.summary.inputFreed ?? false);
   const { layerBytes, forwardLayers } = input.gathering;
   timeline.add(COMMUNICATION, layerBytes * forwardLayers);
-  runs.forEach(({ summary, times }, index) => {
-    timeline.play(phase, summary.forward, times);
+  runs.forEach(({ summary, first, times }, index) => {
+    timeline.play(phase, summary.forward, layerText(first, times), times);
     if (recorder) {
       for (let i = 0; i < times; i += 1) {
         const instance = recorder.newInstance();
@@ -119,7 +119,7 @@ export function stackPass(
   if (!keepsMasks) for (const mask of masks) tape.release(mask);
   for (const tensor of named) if (tensor.buffer !== hidden.buffer) tape.drop(tensor);
   const closing = tape.end();
-  timeline.play(phase, closing);
+  timeline.play(phase, closing, 'last norm');
   recorder?.add(closing, 'forward');
   if (inputKept) timeline.add(ACTIVATIONS, -inputBytes);
   if (stack.namesWeights) timeline.add(ACTIVATIONS, -(runs[0]?.summary.weightsBytes ?? 0));
@@ -147,15 +147,17 @@ export function stackPass(
       tape.backward(finalNodes);
       if (last.node?.grad) tape.reown(last.node.grad, TEMPORARY);
       const start = tape.end();
-      timeline.play('backward', start);
+      timeline.play('backward', start, 'head and loss');
       recorder?.add(start, 'backward', 0, last.node?.grad?.id ?? 0);
       timeline.add(COMMUNICATION, 2 * layerBytes);
-      runs.toReversed().forEach(({ summary, times }, index) => {
-        const first = index === runs.length - 1;
-        if (first && times > 1) timeline.play('backward', summary.backward, times - 1);
+      runs.toReversed().forEach(({ summary, first, times }, index) => {
+        const ends = index === runs.length - 1;
+        if (ends && times > 1) {
+          timeline.play('backward', summary.backward, layerText(first + 1, times - 1), times - 1);
+        }
         // Nothing is fetched ahead of the first layer.
-        if (first) timeline.add(COMMUNICATION, -layerBytes);
-        timeline.play('backward', summary.backward, first ? 1 : times);
+        if (ends) timeline.add(COMMUNICATION, -layerBytes);
+        timeline.play('backward', summary.backward, layerText(first, ends ? 1 : times), ends ? 1 : times);
         if (recorder) {
           for (let i = 0; i < times; i += 1) {
             recorder.add(summary.backward, 'backward', instances.pop(), summary.gradientId);
@@ -173,11 +175,15 @@ export function stackPass(
       }
       tape.backward(embeddingNodes);
       const end = tape.end();
-      timeline.play('backward', end);
+      timeline.play('backward', end, 'embedding');
       recorder?.add(end, 'backward');
     },
   };
 }
+
+/** Layers are counted from 0, as in parameter names. */
+const layerText = (first: number, times: number): string =>
+  times === 1 ? `layer ${first}` : `layers ${first} to ${first + times - 1}`;
 
 /** Boolean masks, additive ones in the states' dtype for eager attention, none for flash attention. */
 function makeMasks(

@@ -50,6 +50,8 @@ export interface StepInput {
   readonly records: boolean;
   /** The card is known to be a CUDA one; else the larger of two ways is assumed. */
   readonly cuda: boolean;
+  /** Every stretch of the step is kept for an explanation. */
+  readonly explains: boolean;
   /** See `holdsInputs` of Sharding. */
   readonly holdsInputs: boolean;
   /** The head of reward models and classifiers. */
@@ -69,7 +71,7 @@ export interface StepResult {
 /** One optimizer step in its steady state (the second one: optimizer states are there), phase by phase. */
 export function walkStep(input: StepInput): StepResult {
   const { values, residents, objective, description } = input;
-  const timeline = new Timeline();
+  const timeline = new Timeline(input.explains);
   timeline.add(WEIGHTS, residents.weightBytes + roundUp(description.bufferBytes) + residents.referenceBytes);
   timeline.add(STATES, residents.optimizer.statesBytes);
   const residentBytes = timeline.total();
@@ -109,7 +111,7 @@ export function walkStep(input: StepInput): StepResult {
   const temporary = new Float64Array(timeline.now.length);
   const clipping = values.maxGradNorm > 0 ? clippingBytes(input.plan) : 0;
   temporary[TEMPORARY] = Math.max(residents.optimizer.temporaryBytes, clipping);
-  timeline.note('optimizer', temporary[TEMPORARY], temporary);
+  timeline.note('optimizer', temporary[TEMPORARY], temporary, 'optimizer step');
   return {
     timeline,
     savedBytes,
@@ -156,7 +158,7 @@ function loading({ plan, values, residents }: StepInput, timeline: Timeline): vo
   timeline.add(WEIGHTS, residents.weightBytes);
   const temporary = new Float64Array(before.length);
   temporary[TEMPORARY] = 2 * plan.largestQuantised;
-  timeline.note('load', temporary[TEMPORARY], temporary);
+  timeline.note('load', temporary[TEMPORARY], temporary, 'loading');
   timeline.now.set(before);
 }
 
@@ -181,10 +183,10 @@ function generating(input: StepInput, timeline: Timeline): void {
     forwardPass({ ...pass, ...shape, loss: { ...pass.loss, completionTokens: 0 } }, 'forward');
     timeline.add(ACTIVATIONS, cache - prompt);
     const last = decodingTransient(description, rows, tokens, width, timeline.now.length);
-    timeline.note('forward', last.bytes, last.owners);
+    timeline.note('forward', last.bytes, last.owners, 'generation');
     timeline.add(ACTIVATIONS, -cache);
   } else {
-    timeline.note('forward', 0, new Float64Array(timeline.now.length));
+    timeline.note('forward', 0, new Float64Array(timeline.now.length), 'generation');
   }
   if (generation.vllmEnableSleepMode) timeline.add(ENGINE, -engineBytes);
 }

@@ -1,15 +1,33 @@
 import type { Phase } from '../estimate.ts';
-import { OWNERS, type Segment } from '../tape/tape.ts';
+import { OWNERS, type Place, type Segment } from '../tape/tape.ts';
 
 export interface Peak {
   bytes: number;
   readonly owners: Float64Array;
+  /** The part of the step, `layer 3`, and what ran in it. */
+  where: string;
+  at: Place | undefined;
+}
+
+/** One stretch of the step as it was played, for explanations. */
+export interface PlayedSegment {
+  readonly phase: Phase;
+  readonly where: string;
+  readonly times: number;
+  /** Highest over its start, and what one of them leaves behind, bytes. */
+  readonly peakBytes: number;
+  readonly endBytes: number;
 }
 
 /** Absolute device memory by owner through one step, built from relative segments. */
 export class Timeline {
   readonly now = new Float64Array(OWNERS);
   private readonly peaks = new Map<Phase, Peak>();
+  /** Filled where an explanation is asked for. */
+  readonly played: PlayedSegment[] = [];
+
+  constructor(private readonly records = false) {}
+
   private reduced = -1;
   private share = 1;
 
@@ -33,10 +51,13 @@ export class Timeline {
    * Plays a segment `times` times in a row: its peak stands on what is alive then, its end becomes what is alive. As every
    * repetition adds the same, the highest is the last or the first.
    */
-  play(phase: Phase, segment: Segment, times = 1): void {
+  play(phase: Phase, segment: Segment, where: string, times = 1): void {
+    if (this.records) {
+      this.played.push({ phase, where, times, peakBytes: segment.peak, endBytes: segment.end });
+    }
     const grows = times > 1 && this.growth(segment) > 0;
     if (grows) this.settle(segment, times - 1);
-    this.note(phase, segment.peak, segment.peakOwners);
+    this.note(phase, segment.peak, segment.peakOwners, where, segment.at);
     this.settle(segment, grows ? 1 : times);
   }
 
@@ -53,20 +74,27 @@ export class Timeline {
   }
 
   /** Records a transient of `bytes` on top of what is alive. */
-  note(phase: Phase, bytes: number, owners: Float64Array): void {
+  note(phase: Phase, bytes: number, owners: Float64Array, where: string, at?: Place): void {
     const sum = this.total() + bytes;
     let peak = this.peaks.get(phase);
     if (!peak) {
-      peak = { bytes: -1, owners: new Float64Array(OWNERS) };
+      peak = { bytes: -1, owners: new Float64Array(OWNERS), where, at };
       this.peaks.set(phase, peak);
     }
     if (peak.bytes >= sum) return;
     peak.bytes = sum;
+    peak.where = where;
+    peak.at = at;
     for (let i = 0; i < OWNERS; i += 1) peak.owners[i] = this.now[i]! + owners[i]!;
   }
 
   peak(phase: Phase): Readonly<Peak> | undefined {
     return this.peaks.get(phase);
+  }
+
+  /** Every phase's peak, in the order they came. */
+  phases(): { readonly phase: Phase; readonly bytes: number; readonly where: string }[] {
+    return [...this.peaks].map(([phase, { bytes, where }]) => ({ phase, bytes: Math.round(bytes), where }));
   }
 
   /** The phase with the highest peak. */
@@ -75,6 +103,11 @@ export class Timeline {
     for (const [phase, peak] of this.peaks) {
       if (!best || peak.bytes > best.peak.bytes) best = { phase, peak };
     }
-    return best ?? { phase: 'load', peak: { bytes: this.total(), owners: new Float64Array(this.now) } };
+    return (
+      best ?? {
+        phase: 'load',
+        peak: { bytes: this.total(), owners: new Float64Array(this.now), where: 'loading', at: undefined },
+      }
+    );
   }
 }
