@@ -133,6 +133,7 @@ export const bart: Architecture = {
   source: 'transformers 5.17 models/bart/modeling_bart.py, models/mbart/modeling_mbart.py',
   describe: (config, modelType) => {
     const size = config.count(['d_model', 'hidden_size'], 1024);
+    if (!config.flag('tie_word_embeddings', true)) config.refuse('a BART with untied embeddings is not described');
     const vocabSize = config.count('vocab_size', 50265);
     const keys: BartKeys = {
       size,

@@ -228,6 +228,9 @@ function tokenHead(
   fn: Activation,
 ): HeadDescription {
   const { hiddenSize, embeddingSize } = keys;
+  // Untied, the decoder has a bias of its own beside the head's.
+  if (!config.flag('tie_word_embeddings', true))
+    config.refuse('a head that is not tied to the embedding is not described');
   return {
     name: names.output,
     bias: true,
