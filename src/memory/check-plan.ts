@@ -13,8 +13,16 @@ export function checkPlan(values: PlanValues, facts: ModelFacts): Diagnostic[] {
     problems.push(error(code, message, help ? { help } : {}));
   };
   const { method, quantization, attnImplementation } = values;
-  if (method === 'prompt_tuning' || method === 'prefix_tuning') {
-    add('unsupported-method', `method ${method} cannot be estimated: its virtual tokens are not described`);
+  const virtual = method === 'prompt_tuning' || method === 'prefix_tuning';
+  if (virtual && !values.promptTuning) {
+    add(
+      'missing-prompt-tuning',
+      `method ${method} needs its virtual tokens`,
+      'say prompt_tuning: { num_virtual_tokens: 20 }',
+    );
+  }
+  if (method === 'prefix_tuning' && values.gradientCheckpointing.enabled) {
+    add('bad-setting', 'PEFT cannot train a prefix with gradient checkpointing', 'switch gradient_checkpointing off');
   }
   if ((method === 'lora' || method === 'qlora' || method === 'dora') && !values.lora) {
     add('missing-lora', `method ${method} needs lora settings`, 'say at least lora: { r: 16 }');
@@ -149,7 +157,7 @@ function checkExperts(values: PlanValues, facts: ModelFacts): Diagnostic[] {
 
 /** PEFT raises when nothing matches. */
 export function checkTargets(values: PlanValues, plan: ParameterPlan, facts: ModelFacts): Diagnostic[] {
-  if (values.method === 'full' || plan.matchedTargets > 0) return [];
+  if (values.method === 'full' || values.promptTuning || plan.matchedTargets > 0) return [];
   const targets = values.ia3?.targetModules ?? values.lora?.targetModules ?? [];
   const named = typeof targets === 'string' ? targets : targets.join(', ');
   return [

@@ -11,6 +11,7 @@ import {
 } from '../model/index.ts';
 import type { PlanValues } from '../spec/index.ts';
 import { adaptersFor } from './adapters/index.ts';
+import { virtualTokenShapes } from './adapters/virtual-tokens.ts';
 import { BF16, Buffer, type Dtype, F16, F32, Node, roundUp, Tensor, widthOf } from './tape/tape.ts';
 import { versionFacts } from './versions.ts';
 
@@ -387,6 +388,7 @@ export function planParameters(
   let head: ParameterPlan['head'] = { weight: undefined, quantised: undefined, bias: undefined, adapter: undefined };
   if (scoring) addOps(scoring, '', 1, true);
   else head = tokenHead();
+  for (const { rows, columns } of virtualTokenShapes(description, values)) make(rows, columns, F32, true, 1);
   const residentBytes = bytesSoFar();
   return {
     states,

@@ -211,7 +211,7 @@ describe('objectives', () => {
 
 describe('what is refused, with a code', () => {
   it.each([
-    ['unsupported-method', { method: 'prompt_tuning' }],
+    ['missing-prompt-tuning', { method: 'prompt_tuning' }],
     ['unsupported-attention', { attnImplementation: 'flex_attention' }],
     ['unsupported-objective', { objective: 'grpo' }],
     ['unsupported-objective', { objective: 'seq2seq' }],

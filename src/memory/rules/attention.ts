@@ -13,10 +13,12 @@ import {
 } from '../tape/primitives.ts';
 import { type Dtype, F32, type Node, type Tape, Tensor } from '../tape/tape.ts';
 import { bind, type Context, type Frame, read } from './context.ts';
+import { withPrefix } from './prefix.ts';
 import { writtenAttention } from './written-attention.ts';
 
 /** Attention of one layer by the implementation the run has chosen; its result lies as (batch, tokens, heads × dim). */
 export function attention(ctx: Context, op: AttentionOp, frame: Frame): void {
+  withPrefix(ctx, op, frame);
   const q = read(frame, op.q);
   const k = read(frame, op.k);
   const v = read(frame, op.v);

@@ -23,6 +23,8 @@ export interface Context {
   readonly hiddenDtype: Dtype;
   /** PEFT asked the frozen embedding for a gradient (checkpointing). */
   readonly hookedEmbedding: boolean;
+  /** Virtual tokens whose keys and values stand before those of every layer. */
+  readonly prefixTokens: number;
   /** cos, sin and masks of the whole forward pass. */
   readonly constants: Constants;
   /** The model as it was before training, for comparison: no adapters, no weight that autocast would keep a copy of. */

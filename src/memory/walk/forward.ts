@@ -29,6 +29,7 @@ export interface PassInput {
   readonly attention: AttentionKernel;
   readonly checkpointing: GradientCheckpointing;
   readonly hookedEmbedding: boolean;
+  readonly prefixTokens: number;
   readonly fused: readonly FusedKernel[];
   readonly loss: LossOptions;
   /** Runs the model that the loss compares with, while everything of this pass is there. */
@@ -58,6 +59,7 @@ export function forwardPass(input: PassInput, phase: Phase): ForwardResult {
     fused: input.fused,
     padded: input.padded,
     hookedEmbedding: input.hookedEmbedding,
+    prefixTokens: input.loss.kind === 'reference' ? 0 : input.prefixTokens,
     frozen: input.loss.kind === 'reference',
     castCache: new Map(),
   };

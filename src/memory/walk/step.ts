@@ -105,6 +105,8 @@ export function walkStep(input: StepInput): StepResult {
   const savedBytes = timeline.total() - before;
   timeline.keep(GRADIENTS, residents.gradientShare);
   pass.backward();
+  // Gradients of a prefix are views of whole keys and values: they end with the last layer's.
+  if (values.method === 'prefix_tuning') timeline.now[TEMPORARY] = 0;
 
   timeline.now[GRADIENTS] = residents.gradientBytes;
   timeline.now[COMMUNICATION] = residents.lastingCommunicationBytes;
@@ -211,7 +213,9 @@ function passInput(input: StepInput, timeline: Timeline, tape: Tape, batch: numb
   const flat = values.paddingFree;
   const { shiftsLogits, rebindsLogits } = versionFacts(values.versions);
   const target = objective.loss === 'pooled' ? values.maxLength : (values.maxTargetLength ?? values.maxLength);
-  const tokens = description.encoder ? target : values.maxLength;
+  const virtual = values.promptTuning?.numVirtualTokens ?? 0;
+  const rowTokens = values.maxLength + (values.method === 'prompt_tuning' ? virtual : 0);
+  const tokens = description.encoder ? target : rowTokens;
   return {
     description,
     plan,
@@ -229,7 +233,10 @@ function passInput(input: StepInput, timeline: Timeline, tape: Tape, batch: numb
     fused: values.fusedKernels ?? (values.lossImpl === 'fused' ? ['norm', 'rotary'] : []),
     holdsInputs: input.holdsInputs && !tape.noGrad,
     checkpointing: tape.noGrad ? { ...values.gradientCheckpointing, enabled: false } : values.gradientCheckpointing,
-    hookedEmbedding: values.method !== 'full' && values.gradientCheckpointing.enabled,
+    // Prompt tuning's virtual tokens are trained: what they are joined to needs a gradient too.
+    hookedEmbedding:
+      values.method === 'prompt_tuning' || (values.method !== 'full' && values.gradientCheckpointing.enabled),
+    prefixTokens: values.method === 'prefix_tuning' ? virtual : 0,
     loss: {
       kind: objective.loss,
       // Liger leaves the logits out in training only, unless the trainer asks for it (trl sft_trainer.py `skip_logits`).
