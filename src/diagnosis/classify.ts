@@ -30,6 +30,7 @@ interface Verdict extends Reading {
   readonly resource?: Resource;
   readonly phase?: FailurePhase;
   readonly numbers?: FailureNumbers;
+  readonly holders?: Failure['holders'];
 }
 
 const MOST_EVIDENCE = 12;
@@ -44,6 +45,7 @@ function failure(verdict: Verdict, evidence: readonly EvidenceLine[]): Failure {
     candidates: verdict.candidates.filter((kind, index, all) => kind !== verdict.kind && all.indexOf(kind) === index),
     evidence: evidence.slice(0, MOST_EVIDENCE),
     numbers: verdict.numbers ?? {},
+    ...(verdict.holders && verdict.holders.length > 0 ? { holders: verdict.holders } : {}),
   };
 }
 
@@ -84,6 +86,7 @@ function readDevice(evidence: Evidence, finding: Finding, ranked: RankedFindings
   if (pinned) {
     return { kind: 'host_ram', confidence: 'medium', candidates: ['vram_capacity'], phase, numbers };
   }
+  if (figures?.kind === 'vram_other_process') return { ...place, ...figures, holders: shares.others };
   if (figures && figures.kind !== 'vram_capacity') return { ...place, ...figures };
   const engine = line.traits?.includes('vllm') === true && phase === 'load';
   if (engine)

@@ -52,6 +52,8 @@ export interface EvidenceLine {
 
 /** Why an attempt ended, by evidence. */
 export interface Failure {
+  /** Other programs on the card as the allocator listed them; absent: it lists none, or they are not the cause. */
+  readonly holders?: readonly { readonly pid: number; readonly bytes: number }[];
   readonly kind: FailureKind;
   readonly resource: Resource;
   readonly phase: FailurePhase;

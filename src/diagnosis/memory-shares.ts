@@ -10,6 +10,8 @@ export interface MemoryShares {
   readonly measured: boolean;
   /** The figures cannot all be true (virtual memory of a sleeping pool, 2^64 from WSL): no arithmetic on them. */
   readonly inconsistent: boolean;
+  /** The other processes the message lists. */
+  readonly others: AllocatorReport['processes'];
   /** The other processes look like ranks of the same run. */
   readonly siblings: boolean;
 }
@@ -24,7 +26,7 @@ const CONTEXT = GiB;
  */
 export function sharesOf(report: AllocatorReport, treePids: readonly number[]): MemoryShares {
   const { totalBytes: total, freeBytes: free, allocatedBytes: allocated, reservedUnallocatedBytes: stranded } = report;
-  const nothing = { othersBytes: undefined, measured: false, inconsistent: false, siblings: false };
+  const nothing = { othersBytes: undefined, measured: false, inconsistent: false, others: [], siblings: false };
   if (total === undefined) return nothing;
   const reserved = (allocated ?? 0) + (stranded ?? 0);
   if ((allocated ?? 0) > total || reserved > 1.05 * total) return { ...nothing, inconsistent: true };
@@ -40,6 +42,7 @@ export function sharesOf(report: AllocatorReport, treePids: readonly number[]): 
     othersBytes: Math.max(0, total - free - self),
     measured: told !== undefined,
     inconsistent: false,
+    others,
     siblings: areSiblings(others, treePids),
   };
 }

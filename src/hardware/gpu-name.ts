@@ -7,6 +7,8 @@ const FORMS = 'name a card (--gpu rtx3090, --gpu a100-80gb:8) or its size (--gpu
 /** Below, CUDA's own context does not fit; above, there is no such card. */
 const SIZE_LIMITS = { least: 256 * MiB, most: 2 * TiB };
 const MOST_CARDS = 1024;
+/** A bare number up to here is meant as a size in GiB. */
+const LARGEST_GIB = 512;
 
 interface SpokenName {
   /** Words and numbers that tell cards apart, sorted: `rtx3090ti` → `3090 ti`. */
@@ -71,12 +73,17 @@ export function computeCapabilityOf(name: string): Gpu['computeCapability'] {
 function closestNames(text: string): string[] {
   const plain = (name: string): string => parseName(name).words.join('');
   const asked = plain(text);
-  return [...new Set(GPU_CATALOGUE.map(typed))]
-    .map((name) => ({ name, distance: distance(asked, plain(name)) }))
-    .filter((each) => each.distance <= Math.max(1, Math.floor(asked.length / 3)))
-    .sort((a, b) => a.distance - b.distance)
-    .slice(0, 3)
-    .map(({ name }) => name);
+  const number = parseName(text).words.find((word) => /^\d{3,}$/.test(word));
+  return (
+    [...new Set(GPU_CATALOGUE.map(typed))]
+      .map((name) => ({ name, distance: distance(asked, plain(name)) }))
+      .map((each) => ({ ...each, sameNumber: number !== undefined && parseName(each.name).words.includes(number) }))
+      .filter((each) => each.sameNumber || each.distance <= Math.max(1, Math.floor(asked.length / 3)))
+      // `4090 ti` is more likely a 4090 than a 3090 Ti.
+      .sort((a, b) => Number(b.sameNumber) - Number(a.sameNumber) || a.distance - b.distance)
+      .slice(0, 3)
+      .map(({ name }) => name)
+  );
 }
 
 interface Card {
@@ -119,6 +126,11 @@ function resolveCard(text: string): Result<Card> {
       error('ambiguous-gpu', `"${text}" names several cards: ${choices.join(', ')}`, {
         help: `say which: --gpu ${typed(found[0]!)}`,
       }),
+    );
+  }
+  if (/^\d+(\.\d+)?$/.test(text) && Number(text) <= LARGEST_GIB) {
+    return fail(
+      error('unknown-gpu', `no card is called "${text}"`, { help: `did you mean its size? --gpu ${text}GiB` }),
     );
   }
   const closest = closestNames(text);

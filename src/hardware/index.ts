@@ -1,3 +1,4 @@
+export { bf16Warnings } from './bf16.ts';
 export { type MemoryCgroup, readCgroupOomKills, readMemoryCgroups } from './cgroup.ts';
 export { type DetectOptions, detectHardware } from './detect-hardware.ts';
 export { type CatalogueGpu, GPU_CATALOGUE } from './gpu-catalogue.ts';

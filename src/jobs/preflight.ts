@@ -1,6 +1,6 @@
 import { type Diagnostic, note, type Ports, type Result, warning } from '../core/index.ts';
 import { type LaunchReading, parseGivenSettings } from '../dialects/index.ts';
-import { detectHardware, type Hardware } from '../hardware/index.ts';
+import { bf16Warnings, detectHardware, type Hardware } from '../hardware/index.ts';
 import { type DeviceFacts, estimateMemory, type MemoryBudget, type MemoryEstimate } from '../memory/index.ts';
 import { type Plan, type Policy, planRun, type Surroundings } from '../planner/index.ts';
 import type { CheckReport } from '../report/index.ts';
@@ -131,6 +131,7 @@ async function examine(
       ...(model.ok ? modelNotes(model.value) : []),
       ...(gpu?.diagnostics ?? []),
       ...hostWarnings(hardware, before),
+      ...(gpu && values.ok && computesInBf16(values.value) ? bf16Warnings(gpu.gpu) : []),
     ],
     ...(model.ok ? { model: { ...model.value.located, facts: model.value.facts } } : {}),
     ...(gpu ? { device: gpu.gpu, budget: gpu.budget } : {}),
@@ -174,6 +175,9 @@ const changesNamed = (plan: Plan): readonly SpecChange[] =>
   plan.verdict === 'refuse'
     ? [...plan.refusal.smallest.changes, ...plan.refusal.wouldFit.flatMap(({ changes }) => changes)]
     : plan.changes;
+
+const computesInBf16 = ({ dtype, mixedPrecision, quantization }: PlanValues): boolean =>
+  mixedPrecision === 'bf16' || (mixedPrecision === 'no' && dtype === 'bf16') || quantization?.computeDtype === 'bf16';
 
 const NO_LAUNCHER = { nodes: 1, processesPerNode: 1, strategy: 'none', offload: [] } as const;
 

@@ -19,8 +19,41 @@ import {
 
 const giveUp = (reason: string, ...wouldHelp: readonly string[]): NextStep => ({ kind: 'give-up', reason, wouldHelp });
 
+/** More retries help only where there is something smaller to try. */
+function outOfRetries(request: ReplanRequest): NextStep {
+  const { attempts, policy } = request;
+  const { maxRetries } = policy;
+  const used =
+    maxRetries === 0
+      ? 'no retry is allowed'
+      : `${maxRetries === 1 ? 'the one retry is' : `all ${maxRetries} retries are`} used up`;
+  const further = replan({ ...request, policy: { ...policy, maxRetries: attempts.length } });
+  return further.kind === 'retry'
+    ? giveUp(used, `--retries ${maxRetries + 2} tries smaller settings`)
+    : giveUp(`${used}, and ${further.reason}`, ...further.wouldHelp);
+}
+
+/** Others that take less of a card than this are planned around. */
+const SMALL_SHARE = 0.25;
+
+/** Somebody took much of the card since the run was planned: to shrink around them would only hide it. */
+function heldByOthers({ failure, budget }: ReplanRequest): NextStep | undefined {
+  if (failure.kind !== 'vram_other_process') return undefined;
+  const { othersBytes = 0, totalBytes } = failure.numbers;
+  const capacity = budget?.capacityBytes ?? totalBytes;
+  const newly = othersBytes - (budget?.usedByOthersBytes ?? 0);
+  if (capacity === undefined || newly < SMALL_SHARE * capacity) return undefined;
+  const holders = (failure.holders ?? []).map(({ pid, bytes }) => `process ${pid} with ${formatBytes(bytes)}`);
+  const who = holders.length > 0 ? ` (${holders.join(', ')})` : '';
+  return giveUp(
+    `other programs hold ${formatBytes(othersBytes)} of the card${who}, and smaller settings would only hide that`,
+    'free the card (nvidia-smi lists who is on it), then start again, or choose another one with CUDA_VISIBLE_DEVICES',
+  );
+}
+
 /** Failures that no smaller setting answers; undefined: one may. */
-function hopeless({ failure, attempts, policy, checkpoint }: ReplanRequest): NextStep | undefined {
+function hopeless(request: ReplanRequest): NextStep | undefined {
+  const { failure, attempts, policy, checkpoint } = request;
   if (failure.resource === 'host_ram') {
     return giveUp(
       'host RAM ran out, which smaller batches on the GPU do not change',
@@ -28,10 +61,9 @@ function hopeless({ failure, attempts, policy, checkpoint }: ReplanRequest): Nex
     );
   }
   if (failure.resource !== 'vram') return giveUp('the run did not end for want of GPU memory');
-  if (attempts.length > policy.maxRetries) {
-    const tries = policy.maxRetries === 1 ? 'the one retry is' : `all ${policy.maxRetries} retries are`;
-    return giveUp(`${tries} used up`, `--retries ${policy.maxRetries + 2} allows more`);
-  }
+  const crowded = heldByOthers(request);
+  if (crowded) return crowded;
+  if (attempts.length > policy.maxRetries) return outOfRetries(request);
   if (failure.kind === 'vram_leak_growth' && !checkpoint) {
     return giveUp(
       'memory grew step after step: something in the training code keeps tensors, and smaller settings only put the end off',

@@ -129,7 +129,24 @@ function unread({ reading }: CheckReport, options: TextOptions): string[] {
   return lines.length > 0 ? [headed('unread', lines.join('\n'), options)] : [];
 }
 
-function verdict(report: CheckReport, options: TextOptions): string[] {
+/** What the mode makes of a run that does not fit as it came; `rewrite` does what the verdict says. */
+function modeLine({ plan, policy }: CheckReport, options: TextOptions): string[] {
+  if (!plan || plan.verdict === 'fits' || !policy || policy.mode === 'rewrite') return [];
+  const text =
+    policy.mode === 'warn'
+      ? 'mode warn: snug run starts it as it came and watches it'
+      : plan.verdict === 'unknown'
+        ? 'mode refuse: snug run starts nothing that cannot be estimated'
+        : 'mode refuse: snug run starts nothing that does not fit as it came';
+  return [wrap(text, options.width, 2)];
+}
+
+const verdict = (report: CheckReport, options: TextOptions): string[] => [
+  ...planVerdict(report, options),
+  ...modeLine(report, options),
+];
+
+function planVerdict(report: CheckReport, options: TextOptions): string[] {
   const { plan, budget } = report;
   if (!plan) return [];
   const room = budget ? ` of ${formatBytes(budget.usableBytes)} usable` : '';
@@ -174,7 +191,11 @@ export function renderCheck(report: CheckReport, options: CheckTextOptions): str
   );
   const rendered = messages.map((diagnostic) => renderDiagnostic(diagnostic, options));
   if (options.quiet) {
-    const failed = report.plan?.verdict === 'refuse' || report.plan?.verdict === 'unknown';
+    const { plan, policy } = report;
+    const failed =
+      plan?.verdict === 'refuse' ||
+      plan?.verdict === 'unknown' ||
+      (plan?.verdict === 'rewrite' && policy?.mode === 'refuse');
     return [...rendered, ...(failed ? verdict(report, options) : [])].join('\n');
   }
   const assumptions = report.estimate?.assumptions ?? [];

@@ -46,6 +46,7 @@ describe('the figures of the message', () => {
     expect(readText(oom({ ...shared, processes: [[4711, '9.80 GiB']] }))).toMatchObject({
       kind: 'vram_other_process',
       numbers: { othersBytes: Math.round(23.62 * GiB) - GiB - 12.5 * GiB },
+      holders: [{ pid: 4711, bytes: Math.round(9.8 * GiB) }],
     });
     // What others hold would not have been enough.
     expect(kindOf({ ...shared, tried: '14.00 GiB', processes: [[4711, '9.80 GiB']] })).not.toBe('vram_other_process');

@@ -121,3 +121,14 @@ describe('sizes', () => {
     ).toEqual([0, 1, 2].map((index) => [index, `planned-${index}`, 0, 80 * GiB]));
   });
 });
+
+describe('what was meant', () => {
+  it.each([
+    ['24', 'did you mean its size? --gpu 24GiB'],
+    ['rtx-4090ti', 'did you mean rtx-4090,'],
+    ['rtx-3990', 'did you mean rtx-3090?'],
+  ])('%s', (text, help) => {
+    const result = resolveGpuName(text);
+    expect(result.ok ? '' : result.error[0]!.help).toContain(help);
+  });
+});

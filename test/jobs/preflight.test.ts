@@ -99,6 +99,16 @@ it('calls a wrong --gpu and a wrong --set usage, and a missing config unreadable
   expect(ports.written.size).toBe(0);
 });
 
+it('warns of bf16 on a card that has no units for it', async () => {
+  const codes = async (gpu: string, ...flags: string[]) => {
+    const { report } = await checked({ gpu, target: { kind: 'command', argv: [...COMMAND, ...flags] } });
+    return report.diagnostics.map(({ code }) => code);
+  };
+  expect(await codes('t4', '--bf16')).toContain('no-bf16');
+  expect(await codes('t4')).not.toContain('no-bf16');
+  expect(await codes('l4', '--bf16')).not.toContain('no-bf16');
+});
+
 it('starts, rewrites or stops by the mode', async () => {
   const start = async (gpu: string | undefined, mode: 'rewrite' | 'refuse' | 'warn') => {
     const decision = decide(await checked({ ...(gpu ? { gpu } : {}), policy: { mode } }));

@@ -81,6 +81,39 @@ describe('replan', () => {
     expect(step.plan.calibratedBytes).toBe(step.plan.estimate!.vram.devicePeakBytes);
   });
 
+  it('does not shrink around somebody who took much of the card', () => {
+    const values = toyValues();
+    const numbers = { totalBytes: 37 * GiB, othersBytes: 15 * GiB };
+    const crowded = failure({ kind: 'vram_other_process', numbers, holders: [{ pid: 4711, bytes: 15 * GiB }] });
+    const step = replan(asked(values, { budget: usable(36 * GiB), failure: crowded }));
+    expect(step).toMatchObject({
+      kind: 'give-up',
+      reason: expect.stringContaining('hold 15.0 GiB of the card (process 4711 with 15.0 GiB)'),
+      wouldHelp: [expect.stringContaining('free the card')],
+    });
+    // Who was there when the run was planned is planned around already.
+    const known = { ...usable(36 * GiB), usedByOthersBytes: 14 * GiB, usableBytes: 22 * GiB };
+    expect(replan(asked(values, { budget: known, failure: crowded })).kind).toBe('retry');
+  });
+
+  it('offers more retries only where something smaller exists', () => {
+    const values = toyValues();
+    const never = { policy: { ...DEFAULT_POLICY, maxRetries: 0 } };
+    expect(replan(asked(values, never))).toMatchObject({
+      reason: 'no retry is allowed',
+      wouldHelp: ['--retries 2 tries smaller settings'],
+    });
+    const last = replan(
+      asked(values, {
+        policy: { ...DEFAULT_POLICY, allow: ['free'], maxRetries: 0 },
+        failure: failure({ phase: 'optimizer' }),
+      }),
+    );
+    if (last.kind !== 'give-up') throw new Error('expected to give up');
+    expect(last.reason).toMatch(/^no retry is allowed, and /);
+    expect(last.wouldHelp.join()).not.toContain('--retries');
+  });
+
   it('is smaller than what failed even where the prediction had room to spare', () => {
     const values = toyValues();
     const second = { ...values, perDeviceTrainBatchSize: 2, gradientAccumulationSteps: 16 };

@@ -2,7 +2,8 @@ import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { error, GiB, warning } from '../../src/core/index.ts';
 import { memoryBudget } from '../../src/memory/index.ts';
-import { renderCheck, renderEstimate } from '../../src/report/index.ts';
+import { DEFAULT_POLICY, type PolicyMode } from '../../src/planner/index.ts';
+import { type CheckReport, renderCheck, renderEstimate } from '../../src/report/index.ts';
 import type { SettingName } from '../../src/spec/index.ts';
 import {
   after,
@@ -164,6 +165,17 @@ describe('renderCheck', () => {
     const plan = { verdict: 'fits', values, changes: [], before: after, estimate: after } as const;
     const text = renderCheck({ ...baseReport, estimate: after, plan }, plain);
     expect(text.split('\n\n').at(-1)).toBe('fits: 18.7 GiB of 21.8 GiB usable');
+  });
+
+  it('says what the mode makes of it', () => {
+    const inMode = (mode: PolicyMode) => ({ ...rewrite, policy: { ...DEFAULT_POLICY, mode } });
+    const last = (report: CheckReport) => renderCheck(report, plain).split('\n').at(-1);
+    expect(last(inMode('refuse'))).toBe('mode refuse: snug run starts nothing that does not fit as it came');
+    expect(last(inMode('warn'))).toBe('mode warn: snug run starts it as it came and watches it');
+    expect(renderCheck(inMode('rewrite'), plain)).not.toMatch(/^mode /m);
+    expect(renderCheck(inMode('refuse'), { ...plain, quiet: true })).toContain('mode refuse');
+    const plan = { verdict: 'fits', values, changes: [], before: after, estimate: after } as const;
+    expect(renderCheck({ ...inMode('refuse'), plan }, plain)).not.toMatch(/^mode /m);
   });
 
   it('says why nothing can be said', () => {
