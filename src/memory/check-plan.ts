@@ -54,7 +54,12 @@ export function checkPlan(values: PlanValues, facts: ModelFacts): Diagnostic[] {
     if (!Number.isSafeInteger(value) || value < 1)
       add('bad-setting', `${name} must be a positive integer, not ${value}`);
   }
-  problems.push(...checkForm(values, facts), ...checkPositions(values, facts), ...checkExperts(values, facts));
+  problems.push(
+    ...checkForm(values, facts),
+    ...checkPositions(values, facts),
+    ...checkExperts(values, facts),
+    ...checkRefused(values, facts),
+  );
   return problems;
 }
 
@@ -125,6 +130,22 @@ function positionsOf(ops: readonly Op[]): number | undefined {
     if (rows === undefined && op.op === 'embedding' && op.by !== 'tokens' && !op.segments) rows = op.rows;
   });
   return rows;
+}
+
+/** Layers whose weights the fused kernels take without their module (Mamba): PEFT raises. */
+function checkRefused(values: PlanValues, { description: { peft } }: ModelFacts): Diagnostic[] {
+  if (!values.lora || values.method === 'full' || !peft.refused) return [];
+  const targets = values.lora.targetModules;
+  const asked = peft.refused.filter(
+    (name) =>
+      targets === 'all-linear' || (Array.isArray(targets) && targets.some((t) => t === name || t.endsWith(`.${name}`))),
+  );
+  if (asked.length === 0) return [];
+  return [
+    error('bad-targets', `PEFT puts no LoRA on ${asked.join(', ')} of this architecture`, {
+      help: `leave ${asked.join(', ')} out of target_modules`,
+    }),
+  ];
 }
 
 /** PEFT wraps stacked experts only without dropout, and gate and up projection only together. */

@@ -103,6 +103,8 @@ export interface OpState {
   readonly weight?: Parameter;
   readonly bias?: Parameter;
   readonly moe?: MoeState;
+  /** A_log, dt_bias and D of a selective scan. */
+  readonly scan?: readonly Parameter[];
   readonly looped?: LoopedExperts;
   /** Trained copy of a module beside the frozen one (PEFT modules_to_save). */
   readonly frozenCopy?: Parameter;
@@ -320,6 +322,9 @@ export function planParameters(
             weight: make(1, op.heads, rest, !peft, count),
             bias: make(1, op.heads, rest, !peft, count),
           });
+          break;
+        case 'chunk_scan':
+          states.set(op, { scan: [0, 1, 2].map(() => make(1, op.heads, rest, !peft, count)) });
           break;
         case 'moe':
           states.set(op, loops(op) ? { looped: loopedState(op, at, count) } : { moe: moeState(op, count) });

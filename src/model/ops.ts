@@ -1,3 +1,16 @@
+import type {
+  ChunkScanOp,
+  ConcatenateOp,
+  ConvolutionOp,
+  CopyIntoOp,
+  CopyOp,
+  DeltaRuleOp,
+  GatedNormOp,
+  MoeOp,
+} from './mixer-ops.ts';
+
+export type * from './mixer-ops.ts';
+
 /**
  * The vocabulary in which an architecture is written down: the ops of one forward pass in the order the Python code runs
  * them, with the Python names of the values they read and bind. Data only: what an op keeps, allocates and frees is the
@@ -20,6 +33,7 @@ export type Op =
   | ConvolutionOp
   | GatedNormOp
   | DeltaRuleOp
+  | ChunkScanOp
   | CopyIntoOp
   | ActivationOp
   | BinaryOp
@@ -179,72 +193,6 @@ export interface SplitOp {
   readonly outputs: readonly { readonly name: string; readonly features: number }[];
 }
 
-/** `torch.cat` along the last dimension. */
-export interface ConcatenateOp {
-  readonly op: 'concatenate';
-  readonly inputs: readonly string[];
-  /** The parts lie as (batch, heads, tokens, features) views. */
-  readonly headMajor: boolean;
-  readonly output: string;
-}
-
-/** `reshape` of a view whose dimensions cannot be merged: the same values in a new tensor. */
-export interface CopyOp {
-  readonly op: 'copy';
-  readonly input: string;
-  readonly output: string;
-}
-
-/** nn.Conv1d over the tokens, one filter a channel, and what follows it. */
-export interface ConvolutionOp {
-  readonly op: 'convolution';
-  readonly name: string;
-  readonly channels: number;
-  readonly kernel: number;
-  readonly bias: boolean;
-  readonly activation: Activation | undefined;
-  /** The input goes to the weight's dtype, the result back to its own. */
-  readonly castsInput: boolean;
-  readonly input: string;
-  readonly output: string;
-}
-
-/** RMS norm with a gate, applied before the norm (Mamba 2) or after it (Qwen3-Next). */
-export interface GatedNormOp {
-  readonly op: 'gated_norm';
-  readonly name: string;
-  readonly size: number;
-  readonly gated: 'before' | 'after';
-  readonly input: string;
-  readonly gate: string;
-  readonly output: string;
-}
-
-/** The gated delta rule over the sequence, its decay parameters `A_log` and `dt_bias` (one a head) included. */
-export interface DeltaRuleOp {
-  readonly op: 'delta_rule';
-  /** Value heads; queries and keys come repeated to as many. */
-  readonly heads: number;
-  readonly keyDim: number;
-  readonly valueDim: number;
-  readonly query: string;
-  readonly key: string;
-  readonly value: string;
-  readonly beta: string;
-  readonly decay: string;
-  readonly output: string;
-}
-
-/** A new (batch, heads, tokens, features) tensor into which parts are copied, those of a single head to every head (MLA). */
-export interface CopyIntoOp {
-  readonly op: 'copy_into';
-  readonly parts: readonly string[];
-  /** Features of each part. */
-  readonly features: readonly number[];
-  readonly heads: number;
-  readonly output: string;
-}
-
 /** Names of transformers' ACT2FN that the memory room has a rule for. */
 export const ACTIVATIONS = [
   'silu',
@@ -316,7 +264,8 @@ export interface CastOp {
   readonly op: 'cast';
   readonly input: string;
   readonly output: string;
-  readonly like: LinearOp;
+  /** A layer's weight, a value by its name, or fp32. */
+  readonly like: LinearOp | NormOp | { readonly value: string } | 'fp32';
 }
 
 /** `hidden_states[:, 0]`: one vector a row. */
@@ -375,49 +324,6 @@ export interface DropOp {
   readonly names: readonly string[];
 }
 
-/** Router and experts of a sparse block, experts as two 3-D parameters (transformers 5, grouped_mm). */
-export interface MoeOp {
-  readonly op: 'moe';
-  readonly name: string;
-  /** Module name of the router. */
-  readonly router: string;
-  readonly input: string;
-  readonly output: string;
-  readonly hiddenSize: number;
-  readonly intermediateSize: number;
-  readonly experts: number;
-  readonly expertsPerToken: number;
-  readonly normalise: boolean;
-  /** Names these weights had as separate linear layers, where PEFT still takes its targets in them; undefined: out of its reach. */
-  readonly targetNames:
-    | { readonly router: string; readonly gate: string; readonly up: string; readonly down: string }
-    | undefined;
-  /** Whether the weights of the chosen experts go back to the router's dtype. */
-  readonly castWeights: boolean;
-  readonly activation: Activation;
-  /** How experts are chosen; absent: softmax over all of them, then the largest. */
-  readonly routing?: Routing;
-  /** The router's logits were computed before, under this name: it is an nn.Linear of its own. */
-  readonly logits?: string;
-  /** Router and experts have biases; gate and up projection lie interleaved and are clamped (gpt-oss). */
-  readonly biased?: boolean;
-  /** One projection up, without a gate. */
-  readonly ungated?: boolean;
-}
-
-/**
- * `topk_softmax`: the largest logits, softmax over those (`wide`: in fp32, back to the hidden states' dtype).
- * `sigmoid_groups`: sigmoid in fp32, a correction bias, groups of experts masked (DeepSeek V3). `softmax_groups`: softmax in
- * fp32, groups masked when `groups` is over 1 (DeepSeek V2). `corrected_softmax`: softmax in fp32, chosen with a correction
- * bias (ERNIE). `sigmoid`: sigmoid, a correction bias (LFM2).
- */
-export type Routing =
-  | { readonly form: 'topk_softmax'; readonly wide: boolean }
-  | { readonly form: 'sigmoid_groups'; readonly groups: number }
-  | { readonly form: 'softmax_groups'; readonly groups: number }
-  | { readonly form: 'corrected_softmax' }
-  | { readonly form: 'sigmoid'; readonly corrected: boolean };
-
 /** The output projection and what is done to the logits. */
 export interface HeadDescription {
   readonly name: string;
@@ -426,6 +332,8 @@ export interface HeadDescription {
   readonly tied: boolean;
   /** Logits are multiplied or divided by a number. */
   readonly scaled: boolean;
+  /** The class hands out the logits in fp32. */
+  readonly wide?: boolean;
   readonly softcap: boolean;
   /** Features of what is projected; absent: the hidden size. */
   readonly inFeatures?: number;
@@ -521,6 +429,8 @@ export interface PeftDefaults {
   readonly lora: readonly string[] | undefined;
   readonly ia3: readonly string[] | undefined;
   readonly ia3Feedforward: readonly string[] | undefined;
+  /** Layers it refuses to put LoRA on. */
+  readonly refused?: readonly string[];
 }
 
 /** Calls `visit` for every op with the path of the module it stands in, calls entered. */

@@ -1,4 +1,4 @@
-import type { Op } from '../../model/index.ts';
+import type { CastOp, Op } from '../../model/index.ts';
 import {
   add,
   cast,
@@ -12,9 +12,10 @@ import {
   slice,
   viewHeads,
 } from '../tape/primitives.ts';
-import type { Tensor } from '../tape/tape.ts';
+import { type Dtype, F32, type Tensor } from '../tape/tape.ts';
 import { activate } from './activation.ts';
 import { attention } from './attention.ts';
+import { chunkScan } from './chunk-scan.ts';
 import { bind, type Context, done, type Frame, read } from './context.ts';
 import { convolution } from './convolution.ts';
 import { copyInto } from './copy-into.ts';
@@ -117,6 +118,9 @@ function runOp(ctx: Context, op: Op, frame: Frame): void {
     case 'delta_rule':
       deltaRule(ctx, op, ctx.states.get(op)!, frame);
       break;
+    case 'chunk_scan':
+      chunkScan(ctx, op, ctx.states.get(op)!, frame);
+      break;
     case 'copy_into':
       copyInto(ctx, op, frame);
       break;
@@ -139,8 +143,7 @@ function runOp(ctx: Context, op: Op, frame: Frame): void {
       bind(ctx, frame, op.output, embedding(ctx, op, ctx.states.get(op)!));
       break;
     case 'cast':
-      // A quantised weight has no dtype to follow.
-      unary(ctx, op, frame, (x) => cast(tape, x, ctx.states.get(op.like)?.linear?.weight?.dtype ?? x.dtype));
+      unary(ctx, op, frame, (x) => cast(tape, x, dtypeLike(ctx, op.like, frame, x)));
       break;
     case 'first_token':
       unary(ctx, op, frame, (x) => slice(tape, x, ctx.batch * op.size, false));
@@ -169,6 +172,14 @@ function runOp(ctx: Context, op: Op, frame: Frame): void {
       for (const value of inner.values()) tape.drop(value);
     }
   }
+}
+
+function dtypeLike(ctx: Context, like: CastOp['like'], frame: Frame, x: Tensor): Dtype {
+  if (like === 'fp32') return F32;
+  if ('value' in like) return read(frame, like.value).dtype;
+  const state = ctx.states.get(like);
+  // A quantised weight has no dtype to follow.
+  return state?.linear?.weight?.dtype ?? state?.weight?.dtype ?? x.dtype;
 }
 
 function unary(

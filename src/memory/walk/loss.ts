@@ -136,6 +136,11 @@ export function logitsOf(ctx: Context, description: ModelDescription, plan: Para
     tape.drop(logits);
     logits = capped;
   }
+  if (description.head.wide) {
+    const wide = cast(tape, logits, F32);
+    tape.drop(logits);
+    logits = wide;
+  }
   return logits;
 }
 

@@ -2,6 +2,7 @@ import { apertus } from './apertus.ts';
 import { arcee } from './arcee.ts';
 import type { Architecture } from './architecture.ts';
 import { baichuan } from './baichuan.ts';
+import { bamba } from './bamba.ts';
 import { bart } from './bart.ts';
 import { bert, electra, roberta } from './bert.ts';
 import { bloom } from './bloom.ts';
@@ -25,6 +26,7 @@ import { gptOss } from './gpt-oss.ts';
 import { gpt2 } from './gpt2.ts';
 import { codegen, gptj } from './gptj.ts';
 import { granite } from './granite.ts';
+import { graniteHybrid } from './granite-hybrid.ts';
 import { graniteMoe } from './granite-moe.ts';
 import { helium } from './helium.ts';
 import { hunyuanDense } from './hunyuan-dense.ts';
@@ -35,6 +37,7 @@ import { lfm2 } from './lfm2.ts';
 import { llama } from './llama.ts';
 import { llamaClones } from './llama-clones.ts';
 import { llava } from './llava.ts';
+import { mamba2 } from './mamba2.ts';
 import { ministral3, mistral } from './mistral.ts';
 import { mistral3 } from './mistral3.ts';
 import { mixtral } from './mixtral.ts';
@@ -136,4 +139,7 @@ export const ARCHITECTURES: readonly Architecture[] = [
   internvl,
   idefics3,
   gemma3Vision,
+  mamba2,
+  graniteHybrid,
+  bamba,
 ];
