@@ -49,7 +49,9 @@ export function estimateOf(run: WalkedRun, asked: PlanValues, facts: ModelFacts,
     }),
     assumptions: [
       ...facts.assumptions,
-      ...(values === asked ? [] : [`${facts.modelType} has no sdpa attention: transformers takes eager`]),
+      ...(values.attnImplementation === asked.attnImplementation
+        ? []
+        : [`${facts.modelType} has no sdpa attention: transformers takes eager`]),
       ...assumptionsOf(values, facts, sharding),
       ...(images?.assumptions ?? []),
     ],
@@ -83,8 +85,9 @@ function assumptionsOf(values: PlanValues, facts: ModelFacts, sharding: Sharding
   if (values.generation && values.generation.engine === 'transformers') {
     list.push('completions of a whole step are generated at once, each of max_completion_length tokens');
   }
+  if (values.torchCompile) list.push('torch.compile is taken like eager mode, which keeps no less');
   if (values.eval) list.push('evaluation keeps no logits: there is no compute_metrics');
-  if (values.quantization?.bits === 8) list.push('8-bit layers are taken like 4-bit ones, without outliers');
+  if (values.quantization?.quantType === 'int8') list.push('8-bit layers are taken without outliers');
   if (sharding.engine !== 'none') list.push('communication buffers have the default sizes of their engine');
   return list;
 }

@@ -46,7 +46,8 @@ export interface QuantisedWeight {
   readonly elements: number;
   /** Packed weights and scales. */
   readonly bytes: number;
-  readonly bits: 4 | 8;
+  /** `int8`: products in integers (LLM.int8()); `dequantised`: in the compute dtype. */
+  readonly products: 'int8' | 'dequantised';
   readonly computeDtype: Dtype;
 }
 

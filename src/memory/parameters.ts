@@ -19,10 +19,10 @@ import {
   type OpState,
   Parameter,
   type ParameterGroup,
-  type QuantisedWeight,
   type StackedWeight,
 } from './parameter.ts';
-import { type Dtype, F32, roundUp } from './tape/tape.ts';
+import { quantise } from './quantise.ts';
+import { type Dtype, F32 } from './tape/tape.ts';
 import { versionFacts } from './versions.ts';
 
 export * from './parameter.ts';
@@ -120,7 +120,7 @@ export function planParameters(
   };
 
   const linearState = (op: LinearOp, path: string, count: number): LinearState => {
-    const quantised = quantization ? quantise(op.inFeatures * op.outFeatures, quantization) : undefined;
+    const quantised = quantization ? quantise(op.outFeatures, op.inFeatures, quantization) : undefined;
     if (quantised) {
       quantisedBytes += quantised.bytes * count;
       largestQuantised = Math.max(largestQuantised, quantised.elements);
@@ -332,18 +332,4 @@ function firstTable({ encoder, embedding }: ModelDescription): Op {
   });
   if (!found) throw new Error('the description has no token embedding');
   return found;
-}
-
-/**
- * bitsandbytes storage. 4 bit: two weights a byte, one scale per 64 (fp32, or one byte plus one fp32 per 256 of them with
- * double quantisation). 8 bit: one byte a weight, one fp32 scale a row (left out: rows are not known here, < 0.1 %).
- */
-function quantise(elements: number, quantization: NonNullable<PlanValues['quantization']>): QuantisedWeight {
-  const computeDtype = dtypeCode(quantization.computeDtype);
-  if (quantization.bits === 8) return { elements, bytes: roundUp(elements), bits: 8, computeDtype };
-  const blocks = Math.ceil(elements / 64);
-  const scales = quantization.doubleQuant
-    ? roundUp(blocks) + roundUp(Math.ceil(blocks / 256) * 4)
-    : roundUp(blocks * 4);
-  return { elements, bytes: roundUp(Math.ceil(elements / 2)) + scales, bits: 4, computeDtype };
 }

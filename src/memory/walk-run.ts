@@ -33,7 +33,7 @@ export function walkRun(
   device: DeviceFacts,
   { allocator, explains = false }: { readonly allocator: Allocator; readonly explains?: boolean },
 ): Result<WalkedRun> {
-  const values = withKernel(asked, facts);
+  const values = withStoredBase(withKernel(asked, facts), facts);
   const objective = objectiveShape(values);
   const problems: Diagnostic[] = checkPlan(values, facts);
   if ('code' in objective) problems.push(objective);
@@ -68,6 +68,15 @@ export function walkRun(
   const step = walkStep(input);
   const totalParameters = pooled ? countScoringParameters(description, labels) : facts.parameters;
   return ok({ values, objective, sharding, plan, residents, input, step, totalParameters });
+}
+
+/** What a checkpoint is stored in holds, whatever a launch asks for (transformers quantizers/auto.py `merge_quantization_configs`). */
+function withStoredBase(values: PlanValues, { stored }: ModelFacts): PlanValues {
+  if (!stored) return values;
+  const { computeDtype = values.dtype, groupSize, ...form } = stored;
+  const upcastRestToFp32 = values.quantization?.upcastRestToFp32 ?? false;
+  const group = groupSize === undefined ? {} : { groupSize };
+  return { ...values, quantization: { ...form, ...group, computeDtype, upcastRestToFp32 } };
 }
 
 /** Where a model has no sdpa implementation transformers takes eager, unless sdpa is asked for by name: then it raises. */

@@ -1,5 +1,5 @@
 import { distance } from 'fastest-levenshtein';
-import { type Diagnostic, error, type FloatDType, fail, ok, parseFloatDType, type Result } from '../core/index.ts';
+import { error, type FloatDType, fail, ok, parseFloatDType, type Result } from '../core/index.ts';
 import type { Architecture } from './architectures/architecture.ts';
 import { ARCHITECTURES } from './architectures/index.ts';
 import { describeByShape } from './by-shape/describe-by-shape.ts';
@@ -7,6 +7,7 @@ import { ConfigReader } from './config-reader.ts';
 import type { ModelFacts } from './facts.ts';
 import { countParameters } from './parameters.ts';
 import type { StoredTensor } from './safetensors.ts';
+import { readStoredQuantisation } from './stored-quantisation.ts';
 
 /** `model_type` values snug can estimate, sorted. */
 export const supportedModelTypes = (): readonly string[] =>
@@ -35,6 +36,8 @@ export function describeModel(config: Config, stored?: readonly StoredTensor[]):
     );
   }
   const architecture = ARCHITECTURES.find((known) => known.modelTypes.includes(modelType));
+  const { stored: storage, assumptions: ofStorage, problem } = readStoredQuantisation(config);
+  if (problem) return fail(problem);
   const described = architecture
     ? describeKnown(architecture, config, modelType)
     : describeUnknown(config, modelType, stored);
@@ -50,12 +53,12 @@ export function describeModel(config: Config, stored?: readonly StoredTensor[]):
     labels: labels(config),
     maxPositionEmbeddings: positions(config),
     ...described.value,
+    assumptions: [...described.value.assumptions, ...ofStorage],
+    ...(storage ? { stored: storage } : {}),
   });
 }
 
 function describeKnown(architecture: Architecture, config: Config, modelType: string): Result<Described> {
-  const quantised = storedQuantised(config);
-  if (quantised) return fail(quantised);
   const reader = new ConfigReader(config);
   const description = architecture.describe(reader, modelType);
   if (reader.problems.length > 0) return fail(...reader.problems);
@@ -88,21 +91,8 @@ function describeUnknown(
       }),
     );
   }
-  const quantised = storedQuantised(config);
-  if (quantised) return fail(quantised);
   const { description, uncertainty, assumption } = byShape.value;
   return ok({ description, uncertainty, assumptions: [assumption] });
-}
-
-/** A checkpoint that is stored quantised by something this version has no rule for. */
-function storedQuantised(config: Config): Diagnostic | undefined {
-  const quantization = config.quantization_config;
-  if (quantization === undefined || quantization === null) return undefined;
-  const method = (quantization as Record<string, unknown>).quant_method;
-  if (method === 'bitsandbytes') return undefined;
-  return error('unsupported-model-config', `the checkpoint is stored quantised (${String(method)})`, {
-    help: 'name the unquantised checkpoint',
-  });
 }
 
 function checkpointDtype(config: Readonly<Record<string, unknown>>): FloatDType | undefined {

@@ -1,5 +1,6 @@
 import type { FloatDType } from '../core/index.ts';
 import type { ModelDescription } from './ops.ts';
+import type { StoredQuantisation } from './stored-quantisation.ts';
 
 /**
  * What the estimator knows of a model. The architecture folder describes the layers; see `ops.ts` for the vocabulary.
@@ -19,6 +20,8 @@ export interface ModelFacts {
   readonly maxPositionEmbeddings: number | undefined;
   /** Share of the allocated memory by which the estimate may be off because of what was assumed; absent: none. */
   readonly uncertainty?: number;
+  /** How the checkpoint stores its linear layers; undefined: in `checkpointDtype`. */
+  readonly stored?: StoredQuantisation;
   /** What had to be assumed, for the estimate's `assumptions`. */
   readonly assumptions: readonly string[];
   /** The forward pass, op by op. */

@@ -12,3 +12,4 @@ export {
   type StoredCheckpoint,
   type StoredTensor,
 } from './safetensors.ts';
+export type { StoredQuantisation } from './stored-quantisation.ts';

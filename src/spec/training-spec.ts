@@ -36,7 +36,10 @@ export interface GradientCheckpointing {
 
 export interface Quantization {
   readonly bits: 4 | 8;
-  readonly quantType: 'nf4' | 'fp4' | 'int8';
+  /** `gptq` and `awq` only as a checkpoint brings them. */
+  readonly quantType: 'nf4' | 'fp4' | 'int8' | 'gptq' | 'awq';
+  /** Weights of one row that share a scale in gptq and awq; −1: all. */
+  readonly groupSize?: number;
   readonly doubleQuant: boolean;
   readonly computeDtype: FloatDType;
   /** peft.prepare_model_for_kbit_training: every 16-bit parameter that is not quantised becomes fp32. */

@@ -116,7 +116,7 @@ describe('what cannot be described', () => {
 
   it('refuses a checkpoint stored in another quantisation, but not one for bitsandbytes', () => {
     const base = { model_type: 'llama' };
-    expect(problems({ ...base, quantization_config: { quant_method: 'gptq' } })).toMatchObject([
+    expect(problems({ ...base, quantization_config: { quant_method: 'aqlm' } })).toMatchObject([
       { code: 'unsupported-model-config' },
     ]);
     expect(problems({ ...base, quantization_config: { quant_method: 'bitsandbytes' } })).toEqual([]);

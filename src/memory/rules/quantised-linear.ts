@@ -2,6 +2,7 @@ import type { Parameter, QuantisedWeight } from '../parameters.ts';
 import { add, cast, giveAs } from '../tape/primitives.ts';
 import { Tensor } from '../tape/tape.ts';
 import type { Context } from './context.ts';
+import { int8Linear } from './int8-linear.ts';
 
 /**
  * bitsandbytes' MatMul4Bit (autograd/_functions.py): the weight is dequantised into a temporary in the forward and again
@@ -14,6 +15,7 @@ export function quantisedLinear(
   x: Tensor,
   shape: { readonly inFeatures: number; readonly outFeatures: number },
 ): Tensor {
+  if (weight.products === 'int8') return int8Linear(ctx, weight, bias, x, shape);
   const { tape } = ctx;
   const dtype = weight.computeDtype;
   const elements = (x.elements / shape.inFeatures) * shape.outFeatures;

@@ -104,6 +104,11 @@ export class Tape {
   discarding = false;
   /** Dropout masks are bytes (CUDA). */
   byteMasks = false;
+  /**
+   * What functions keep in attributes of their own, past the hooks of checkpointing: `kept` with the whole graph, `none` where
+   * no graph stays, or a list for a graph that ends with its layer.
+   */
+  contexts: 'kept' | 'none' | Buffer[] = 'kept';
   /** torch.no_grad: no node is made. */
   noGrad = false;
   /** Saves seen in the block that is being recorded. */
@@ -199,6 +204,13 @@ export class Tape {
   /** Lets go of a name. */
   drop(tensor: Tensor): void {
     this.release(tensor.buffer);
+  }
+
+  /** Holds a buffer for a function's own attributes. */
+  holdForContext(buffer: Buffer): void {
+    if (this.contexts === 'none') return;
+    buffer.refs += 1;
+    if (this.contexts !== 'kept') this.contexts.push(buffer);
   }
 
   /** One more name for the same tensor. */

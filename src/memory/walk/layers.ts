@@ -176,6 +176,7 @@ export class Layers {
     tape.nodes = [];
     tape.owner = ACTIVATIONS;
     tape.discarding = true;
+    tape.contexts = checkpointing.useReentrant ? 'none' : 'kept';
     tape.saves = 0;
     tape.begin();
     const x = this.input(input);
@@ -186,6 +187,8 @@ export class Layers {
     const { weightsBytes } = this;
     const saves = tape.saves;
     tape.discarding = false;
+    tape.contexts = 'kept';
+    const contexts: Buffer[] = [];
     this.remember(carried);
     tape.begin();
     endAutocast(ctx);
@@ -200,9 +203,11 @@ export class Layers {
       tape.saves = 0;
       again = checkpointing.offload ? new Tensor(tape.alloc(x.elements, x.dtype), x.elements, x.dtype, x.node) : x;
       if (!checkpointing.useReentrant) tape.stopAt = saves;
+      tape.contexts = checkpointing.useReentrant ? contexts : 'none';
       recomputed = this.forward(kind, again, shared, recarried);
       for (const value of recarried.values()) tape.drop(value);
       tape.stopAt = Number.POSITIVE_INFINITY;
+      tape.contexts = 'kept';
       endAutocast(ctx);
       if (!checkpointing.useReentrant) tape.drop(recomputed);
       tape.owner = owner;
@@ -221,6 +226,7 @@ export class Layers {
       if (recomputed?.node) recomputed.node.grad = output.node?.grad ?? null;
       tape.backward(graph);
       if (recomputed) tape.drop(recomputed);
+      for (const buffer of contexts) tape.release(buffer);
       if (incoming) tape.release(incoming);
     } else {
       tape.backward(nodes, recompute);

@@ -105,8 +105,10 @@ export function walkStep(input: StepInput): StepResult {
   const savedBytes = timeline.total() - before;
   timeline.keep(GRADIENTS, residents.gradientShare);
   pass.backward();
-  // Gradients of a prefix are views of whole keys and values: they end with the last layer's.
-  if (values.method === 'prefix_tuning') timeline.now[TEMPORARY] = 0;
+  // What outlives its own op ends with the graph: views that gradients of a prefix are, inputs of 8-bit layers.
+  if (values.method === 'prefix_tuning' || values.quantization?.quantType === 'int8') {
+    for (const owner of [ACTIVATIONS, TEMPORARY]) timeline.now[owner] = 0;
+  }
 
   timeline.now[GRADIENTS] = residents.gradientBytes;
   timeline.now[COMMUNICATION] = residents.lastingCommunicationBytes;
