@@ -7,7 +7,7 @@ import { type Counted, countReally, type RealCounts, randomFrom, varyShape } fro
 /** Types whose code comes with the checkpoint: transformers has no class to ask. */
 const OWN_CODE = new Set([
   ...['RefinedWeb', 'RefinedWebModel', 'stablelm_epoch', 'Yi', 'xverse', 'aquila', 'orion', 'internlm', 'internlm2'],
-  ...['internlm3', 'baichuan', 'chatglm', 'qwen', 'exaone'],
+  ...['internlm3', 'baichuan', 'chatglm', 'qwen', 'exaone', 'kimi_k2'],
 ]);
 const SHAPES_EACH = 3;
 

@@ -108,6 +108,7 @@ export const deepseekV2: Architecture = {
   source: 'transformers 5.17 models/deepseek_v2/modeling_deepseek_v2.py',
   describe: (config) => {
     const keys = readKeys(config, V2);
+    if (config.flag('mlp_bias', false)) config.refuse('a DeepSeek V2 with mlp_bias is not described');
     const method = config.raw('topk_method') ?? 'greedy';
     if (method !== 'greedy' && method !== 'group_limited_greedy') {
       config.problems.push(
