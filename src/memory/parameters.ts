@@ -210,7 +210,11 @@ export function planParameters(
           states.set(op, embeddingState(op, joinPath(at, op.name), count));
           break;
         case 'parameter':
-          make(1, op.elements, rest, !peft, count);
+          states.set(op, { weight: make(1, op.elements, rest, !peft, count) });
+          break;
+        case 'disentangled':
+          if (!op.positionKey && op.contentToPosition) useTwice(states.get(op.key)!.linear!);
+          if (!op.positionQuery && op.positionToContent) useTwice(states.get(op.query)!.linear!);
           break;
         case 'position_bias':
           if (op.buckets > 0) states.set(op, { weight: make(op.buckets, op.heads, rest, !peft, count) });
@@ -320,6 +324,15 @@ export function planParameters(
     ),
     matchedTargets,
   };
+}
+
+/** A layer that runs twice a pass: its gradients are complete with the second. */
+function useTwice({ weight, bias, adapter }: LinearState): void {
+  const low = adapter && adapter.kind !== 'ia3' ? [adapter.a, adapter.b, adapter.magnitude] : [];
+  for (const parameter of [weight, bias, ...low]) {
+    const leaf = parameter?.tensor.node?.leaf;
+    if (leaf) leaf.uses += 1;
+  }
 }
 
 const parentOf = (path: string): string => path.split('.').slice(0, -1).join('.');

@@ -45,6 +45,7 @@ export type Op =
   | FirstTokenOp
   | PositionBiasOp
   | ParameterOp
+  | DisentangledOp
   | CallOp
   | DropOp
   | RepeatOp
@@ -148,13 +149,23 @@ export interface RotaryOp {
 }
 
 /**
- * `upcast`: softmax in fp32, cast back (Llama and most). `plain`: softmax in the scores' dtype (GPT-2). `in_place`: scores
+ * `upcast`: softmax in fp32, cast back (Llama and most). `plain`: softmax in the scores' dtype, cast to the
+ * values' (GPT-2). `bare`: the same, as it comes out, which is fp32 under autocast (BERT). `in_place`: scores
  * divided in place (Falcon). `fp32`: q and k in fp32 before their product (GPT-J). `baddbmm`: heads and rows as one
  * dimension, ALiBi inside the product (BLOOM). `biased`: ALiBi added in fp32, masked_fill (MPT). `biased_in_place`: ALiBi
  * added in fp32, scaled in place, every stage named (Falcon). `sinks`: one more learned score a head, softmax over all, then
  * dropped (gpt-oss).
  */
-export type EagerForm = 'upcast' | 'plain' | 'in_place' | 'fp32' | 'baddbmm' | 'biased' | 'biased_in_place' | 'sinks';
+export type EagerForm =
+  | 'upcast'
+  | 'plain'
+  | 'bare'
+  | 'in_place'
+  | 'fp32'
+  | 'baddbmm'
+  | 'biased'
+  | 'biased_in_place'
+  | 'sinks';
 
 export interface AttentionOp {
   readonly op: 'attention';
@@ -282,6 +293,33 @@ export interface ParameterOp {
   readonly op: 'parameter';
   readonly name: string;
   readonly elements: number;
+  /** The value it is read by; absent: nothing on the way reads it. */
+  readonly output?: string;
+}
+
+/**
+ * DeBERTa's attention: scores of content with content, of content with relative positions and the other way round. Written
+ * out in Python, so always eager.
+ */
+export interface DisentangledOp {
+  readonly op: 'disentangled';
+  readonly query: LinearOp;
+  readonly key: LinearOp;
+  readonly value: LinearOp;
+  /** Projections of the positions; absent: those of the content, used twice. */
+  readonly positionKey: LinearOp | undefined;
+  readonly positionQuery: LinearOp | undefined;
+  readonly contentToPosition: boolean;
+  readonly positionToContent: boolean;
+  readonly heads: number;
+  readonly headDim: number;
+  /** Vectors of relative positions; 0: none. */
+  readonly positions: number;
+  readonly dropout: number;
+  readonly positionDropout: number;
+  readonly input: string;
+  readonly positionsInput: string;
+  readonly output: string;
 }
 
 /** One number a head and pair of positions, shared by the rows: looked up in a table of distances, or zeros (T5). */
@@ -356,6 +394,10 @@ export interface Stack {
   readonly layers: readonly number[];
   /** After the last layer, on `hidden_states`. */
   readonly final: readonly Op[];
+  /** Names that the embedding binds and every layer reads. */
+  readonly shares?: readonly string[];
+  /** Every layer's result is kept until the loss is there, whether asked for or not (DeBERTa). */
+  readonly keepsResults?: boolean;
   /** Names that a layer binds and the later ones read as well. */
   readonly carried?: readonly string[];
   /** Shared cos and sin tables: features each, how many pairs of tables, and whether every row has its own; absent: none. */
@@ -437,7 +479,12 @@ export interface PeftDefaults {
 export function visitOps(ops: readonly Op[], path: string, visit: (op: Op, path: string) => void): void {
   for (const op of ops) {
     if (op.op === 'call') visitOps(op.ops, joinPath(path, op.name), visit);
-    else visit(op, path);
+    else {
+      if (op.op === 'disentangled') {
+        for (const part of [op.query, op.key, op.value, op.positionKey, op.positionQuery]) if (part) visit(part, path);
+      }
+      visit(op, path);
+    }
   }
 }
 

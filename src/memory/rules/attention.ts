@@ -207,6 +207,7 @@ function scaled(
   const upcast = cast(tape, scores, wide);
   const probabilities = swap(ctx, upcast, (x) => keepOutput(tape, x));
   tape.drop(scores);
+  if (op.eager === 'bare') return probabilities;
   return swap(ctx, probabilities, (x) => cast(tape, x, op.eager === 'upcast' ? query : value));
 }
 

@@ -20,6 +20,7 @@ import { bind, type Context, done, type Frame, read } from './context.ts';
 import { convolution } from './convolution.ts';
 import { copyInto } from './copy-into.ts';
 import { deltaRule } from './delta-rule.ts';
+import { disentangled } from './disentangled.ts';
 import { divide } from './divide.ts';
 import { embedding } from './embedding.ts';
 import { gatedProduct, opensGate } from './fused-kernels.ts';
@@ -152,6 +153,10 @@ function runOp(ctx: Context, op: Op, frame: Frame): void {
       bind(ctx, frame, op.output, positionBias(ctx, op, read(frame, op.keys)));
       break;
     case 'parameter':
+      if (op.output) bind(ctx, frame, op.output, tape.hold(ctx.states.get(op)!.weight!.tensor));
+      break;
+    case 'disentangled':
+      disentangled(ctx, op, frame);
       break;
     case 'moe':
       unary(ctx, op, frame, (x) => {

@@ -97,6 +97,16 @@ export function repeat(tape: Tape, x: Tensor, times: number, single = false): Te
   return new Tensor(buffer, elements, x.dtype, node);
 }
 
+/** `repeat(times, 1, 1)`: a real copy for every row; the gradient is summed back. */
+export function repeatRows(tape: Tape, x: Tensor, times: number): Tensor {
+  const parent = x.node;
+  const elements = x.elements * times;
+  const node = parent ? tape.node(elements, x.dtype, () => tape.give(parent, tape.alloc(x.elements, x.dtype))) : null;
+  const buffer = tape.alloc(elements, x.dtype);
+  buffer.headMajor = true;
+  return new Tensor(buffer, elements, x.dtype, node);
+}
+
 /** A copy of the same tensor in another layout. */
 export function copy(tape: Tape, x: Tensor, headMajor: boolean): Tensor {
   const parent = x.node;

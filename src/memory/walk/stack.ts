@@ -40,6 +40,8 @@ export function stackPass(
   runOps({ ...base, tokens, hiddenDtype: F32, constants: nothing }, stack.embedding, frame);
   const hidden = frame.get('hidden_states')!;
   frame.delete('hidden_states');
+  const held = new Map((stack.shares ?? []).map((name) => [name, frame.get(name)!]));
+  for (const name of held.keys()) frame.delete(name);
   // The model's own frame names these until its forward ends.
   const named = [...frame.values()];
   const inputNamed = named.some((tensor) => tensor.buffer === hidden.buffer);
@@ -67,7 +69,7 @@ export function stackPass(
   };
 
   // Equal layers in a row are one run; the first stands alone, the model's frame still names its input.
-  const layers = new Layers(ctx, stack, checkpointing, input.holdsInputs, shared);
+  const layers = new Layers(ctx, stack, checkpointing, input.holdsInputs, withHeld(shared, held));
   let current = { dtype: hidden.dtype, needsGrad: hidden.node !== null };
   const inputBytes = hidden.buffer.bytes;
   const runs: { readonly summary: LayerSummary; readonly first: number; times: number }[] = [];
@@ -82,6 +84,7 @@ export function stackPass(
   const inputKept = inputNamed && (runs[0]?.summary.inputFreed ?? false);
   const { layerBytes, forwardLayers } = input.gathering;
   timeline.add(COMMUNICATION, layerBytes * forwardLayers);
+  let keptBytes = 0;
   runs.forEach(({ summary, first, times }, index) => {
     timeline.play(phase, summary.forward, layerText(first, times), times);
     if (recorder) {
@@ -93,6 +96,10 @@ export function stackPass(
     }
     if (index === 0 && inputKept) timeline.add(ACTIVATIONS, inputBytes);
     if (index === 0 && stack.namesWeights) timeline.add(ACTIVATIONS, summary.weightsBytes);
+    if (index > 0 && stack.keepsResults && summary.inputFreed) {
+      keptBytes += times * inputBytes;
+      timeline.add(ACTIVATIONS, times * inputBytes);
+    }
   });
   timeline.add(COMMUNICATION, -layerBytes * forwardLayers);
 
@@ -132,6 +139,7 @@ export function stackPass(
       if (tape.noGrad) for (const table of tables) tape.release(table);
       const leaving = tape.end();
       timeline.settle(leaving);
+      timeline.add(ACTIVATIONS, -keptBytes);
       recorder?.add(leaving, 'forward');
       let next = 0;
       for (const { summary, times } of runs) {
@@ -184,6 +192,14 @@ export function stackPass(
 /** Layers are counted from 0, as in parameter names. */
 const layerText = (first: number, times: number): string =>
   times === 1 ? `layer ${first}` : `layers ${first} to ${first + times - 1}`;
+
+/** What the embedding has made for every layer, beside what came from another stack. */
+function withHeld(shared: ReadonlyMap<string, Shared>, held: ReadonlyMap<string, Tensor>): ReadonlyMap<string, Shared> {
+  if (held.size === 0) return shared;
+  const all = new Map(shared);
+  for (const [name, { elements, dtype, node }] of held) all.set(name, { elements, dtype, needsGrad: node !== null });
+  return all;
+}
 
 /** Boolean masks, additive ones in the states' dtype for eager attention, none for flash attention. */
 function makeMasks(

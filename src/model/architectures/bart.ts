@@ -44,7 +44,7 @@ function attend(keys: BartKeys, side: Side, name: string, cross: boolean): Op {
         kvHeads: side.heads,
         headDim: Math.floor(size / side.heads),
         dropout: keys.attentionDropout,
-        eager: 'plain',
+        eager: 'bare',
       }),
       mask: side.decoder && !cross ? 'causal' : 'padding',
     },

@@ -59,19 +59,25 @@ function readKeys(config: ConfigReader, vocab: number, defaults = { hidden: 768,
 /** Words, segments and positions, added, normed. `rows`: every row has positions of its own (RoBERTa, from the padding). */
 const embeddings = (keys: BertKeys, by: 'positions' | 'rows'): Op =>
   call('embeddings', {}, { embeddings: 'hidden_states' }, [
-    table('word_embeddings', keys.vocabSize, keys.embeddingSize, 'tokens', 'inputs_embeds'),
+    tokenTable('word_embeddings', keys.vocabSize, keys.embeddingSize, 'tokens', 'inputs_embeds'),
     {
-      ...table('token_type_embeddings', keys.types, keys.embeddingSize, 'rows', 'token_type_embeddings'),
+      ...tokenTable('token_type_embeddings', keys.types, keys.embeddingSize, 'rows', 'token_type_embeddings'),
       segments: true,
     } as Op,
     add('inputs_embeds', 'token_type_embeddings', 'embeddings'),
-    table('position_embeddings', keys.positions, keys.embeddingSize, by, 'position_embeddings'),
+    tokenTable('position_embeddings', keys.positions, keys.embeddingSize, by, 'position_embeddings'),
     add('embeddings', 'position_embeddings', 'embeddings'),
     norm('LayerNorm', 'embeddings', 'embeddings', keys.embeddingSize, 'layer'),
     ...dropWhere(keys.hiddenDropout, 'embeddings'),
   ]);
 
-const table = (name: string, rows: number, size: number, by: 'tokens' | 'positions' | 'rows', output: string): Op => ({
+export const tokenTable = (
+  name: string,
+  rows: number,
+  size: number,
+  by: 'tokens' | 'positions' | 'rows',
+  output: string,
+): Op => ({
   op: 'embedding',
   name,
   rows,
@@ -81,7 +87,7 @@ const table = (name: string, rows: number, size: number, by: 'tokens' | 'positio
 });
 
 /** Dense, dropout, and the norm of the sum with what entered. */
-const output = (
+export const outputBlock = (
   from: number,
   to: number,
   p: number,
@@ -99,42 +105,51 @@ const output = (
     ],
   );
 
+/** The first half of the feed-forward block. */
+export const intermediate = (size: number, inner: number, fn: Activation): Op =>
+  call('intermediate', { attention_output: 'hidden_states' }, { hidden_states: 'intermediate_output' }, [
+    linear('dense', 'hidden_states', 'hidden_states', size, inner, true),
+    activation(fn, 'hidden_states', 'hidden_states'),
+  ]);
+
 function layer(keys: BertKeys): readonly Op[] {
   const { hiddenSize, intermediateSize, heads: count } = keys;
   const project = (name: string, state: string): Op[] => [
     linear(name, 'hidden_states', state, hiddenSize, hiddenSize, true),
     heads(state, state),
   ];
-  const attend = call('self', { hidden_states: 'hidden_states' }, { attn_output: 'attention_output' }, [
-    ...project('query', 'query_states'),
-    ...project('key', 'key_states'),
-    ...project('value', 'value_states'),
-    {
-      ...attention({
-        hiddenSize,
-        heads: count,
-        kvHeads: count,
-        headDim: Math.floor(hiddenSize / count),
-        dropout: keys.attentionDropout,
-        eager: 'plain',
-      }),
-      mask: 'padding',
-    },
-  ]);
+  const attend = call(
+    'self',
+    { hidden_states: 'hidden_states' },
+    { attn_output: 'attention_output', attn_weights: 'attn_weights' },
+    [
+      ...project('query', 'query_states'),
+      ...project('key', 'key_states'),
+      ...project('value', 'value_states'),
+      {
+        ...attention({
+          hiddenSize,
+          heads: count,
+          kvHeads: count,
+          headDim: Math.floor(hiddenSize / count),
+          dropout: keys.attentionDropout,
+          eager: 'bare',
+        }),
+        mask: 'padding',
+      },
+    ],
+  );
   return [
-    call('attention', { hidden_states: 'hidden_states' }, { attention_output: 'attention_output' }, [
+    call('attention', { hidden_states: 'hidden_states' }, { attention_output: 'attention_output', attn_weights: '_' }, [
       attend,
-      output(hiddenSize, hiddenSize, keys.hiddenDropout, {
+      outputBlock(hiddenSize, hiddenSize, keys.hiddenDropout, {
         states: 'attention_output',
         entered: 'hidden_states',
         result: 'attention_output',
       }),
     ]),
-    call('intermediate', { attention_output: 'hidden_states' }, { hidden_states: 'intermediate_output' }, [
-      linear('dense', 'hidden_states', 'hidden_states', hiddenSize, intermediateSize, true),
-      activation(keys.fn, 'hidden_states', 'hidden_states'),
-    ]),
-    output(intermediateSize, hiddenSize, keys.hiddenDropout, {
+    intermediate(hiddenSize, intermediateSize, keys.fn),
+    outputBlock(intermediateSize, hiddenSize, keys.hiddenDropout, {
       states: 'intermediate_output',
       entered: 'attention_output',
       result: 'hidden_states',

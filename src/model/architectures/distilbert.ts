@@ -22,14 +22,14 @@ export const distilbert: Architecture = {
       kvHeads: count,
       headDim: Math.floor(size / count),
       dropout: config.number('attention_dropout', 0.1),
-      eager: 'plain' as const,
+      eager: 'bare' as const,
     };
     const project = (name: string, state: string): Op[] => [
       linear(name, 'hidden_states', state, size, size, true),
       heads(state, state),
     ];
     const layer: readonly Op[] = [
-      call('attention', { hidden_states: 'hidden_states' }, { attn_output: 'attention_output' }, [
+      call('attention', { hidden_states: 'hidden_states' }, { attn_output: 'attention_output', attn_weights: '_' }, [
         ...project('q_lin', 'query_states'),
         ...project('k_lin', 'key_states'),
         ...project('v_lin', 'value_states'),

@@ -8,6 +8,7 @@ import { bert, electra, roberta } from './bert.ts';
 import { bloom } from './bloom.ts';
 import { chatglm } from './chatglm.ts';
 import { cohere, cohere2 } from './cohere.ts';
+import { debertaV2 } from './deberta.ts';
 import { deepseekV2, deepseekV3 } from './deepseek.ts';
 import { distilbert } from './distilbert.ts';
 import { ernie45 } from './ernie4-5.ts';
@@ -112,6 +113,7 @@ export const ARCHITECTURES: readonly Architecture[] = [
   electra,
   distilbert,
   modernbert,
+  debertaV2,
   t5,
   bart,
   graniteMoe,

@@ -49,7 +49,7 @@ export const modernbert: Architecture = {
       ...(first
         ? [{ op: 'assign', input: 'hidden_states', output: '$normed' } as const]
         : [norm('attn_norm', 'hidden_states', '$normed', size, 'layer', normBias)]),
-      call('attn', { $normed: 'hidden_states' }, { attn_output: 'attn_output' }, [
+      call('attn', { $normed: 'hidden_states' }, { attn_output: 'attn_output', attn_weights: '_' }, [
         linear('Wqkv', 'hidden_states', 'qkv', size, 3 * size, attentionBias),
         split(
           'qkv',

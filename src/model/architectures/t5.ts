@@ -73,21 +73,30 @@ function attend(keys: T5Keys, name: string, cross: boolean, bias: 'own' | 'given
     ...(cross ? { encoder_hidden_states: 'key_value_states' } : {}),
     ...(bias === 'given' ? { [biasName]: 'position_bias' } : {}),
   };
-  return call(name, args, { attn_output: 'attention_output', position_bias: biasName }, [
-    linear('q', 'hidden_states', 'query_states', size, inner),
-    heads('query_states', 'query_states'),
-    linear('k', source, 'key_states', size, inner),
-    heads('key_states', 'key_states'),
-    linear('v', source, 'value_states', size, inner),
-    heads('value_states', 'value_states'),
-    ...(bias === 'own' ? [made] : []),
+  return call(
+    name,
+    args,
     {
-      ...attention({ hiddenSize: size, heads: count, kvHeads: count, headDim, dropout: keys.dropout, eager: 'plain' }),
-      mask: decoder && !cross ? 'causal' : 'padding',
-      bias: 'position_bias',
+      attn_output: 'attention_output',
+      position_bias: biasName,
+      attn_weights: 'attn_weights',
     },
-    linear('o', 'attn_output', 'attn_output', inner, size),
-  ]);
+    [
+      linear('q', 'hidden_states', 'query_states', size, inner),
+      heads('query_states', 'query_states'),
+      linear('k', source, 'key_states', size, inner),
+      heads('key_states', 'key_states'),
+      linear('v', source, 'value_states', size, inner),
+      heads('value_states', 'value_states'),
+      ...(bias === 'own' ? [made] : []),
+      {
+        ...attention({ hiddenSize: size, heads: count, kvHeads: count, headDim, dropout: keys.dropout, eager: 'bare' }),
+        mask: decoder && !cross ? 'causal' : 'padding',
+        bias: 'position_bias',
+      },
+      linear('o', 'attn_output', 'attn_output', inner, size),
+    ],
+  );
 }
 
 /** Norm, attention, dropout, sum: the names last until the module's forward ends. */
@@ -130,7 +139,12 @@ function feedForwardLayer(keys: T5Keys): readonly Op[] {
 function block(keys: T5Keys, decoder: boolean, first: boolean): readonly Op[] {
   const own = first || keys.biasEverywhere;
   const named = (index: number, ops: readonly Op[], args: readonly string[], results: readonly string[]): Op =>
-    call(`layer.${index}`, pairs(['hidden_states', ...args]), pairs(['hidden_states', ...results]), ops);
+    call(
+      `layer.${index}`,
+      pairs(['hidden_states', ...args]),
+      { ...pairs(['hidden_states', ...results]), attn_weights: '_' },
+      ops,
+    );
   const selfBias = own ? [] : ['position_bias'];
   const crossBias = own ? [] : ['encoder_decoder_position_bias'];
   return [
