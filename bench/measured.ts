@@ -29,7 +29,7 @@ function score(row: MeasuredRow): Score {
   });
   const plan = planOfMeasured(row);
   if (typeof plan === 'string') return refused(plan);
-  const facts = factsOf(row.model);
+  const facts = factsOf(row.model, row.source);
   if (typeof facts === 'string') return refused(facts);
   const result = estimateMemory(plan.values, facts, plan.device, argumentAllocator);
   if (!result.ok) return refused(result.error[0]!.message);

@@ -48,6 +48,8 @@ export interface QuantisedWeight {
   readonly bytes: number;
   readonly bits: 4 | 8;
   readonly computeDtype: Dtype;
+  /** Its input is kept for a gradient that nothing asks for; see VersionFacts. */
+  readonly keepsInput: boolean;
 }
 
 export type Adapter =

@@ -119,8 +119,11 @@ export function planParameters(
     };
   };
 
+  const { keepsQuantisedInputs } = versionFacts(values.versions);
   const linearState = (op: LinearOp, path: string, count: number): LinearState => {
-    const quantised = quantization ? quantise(op.inFeatures * op.outFeatures, quantization) : undefined;
+    const quantised = quantization
+      ? quantise(op.inFeatures * op.outFeatures, quantization, keepsQuantisedInputs)
+      : undefined;
     if (quantised) {
       quantisedBytes += quantised.bytes * count;
       largestQuantised = Math.max(largestQuantised, quantised.elements);
@@ -338,12 +341,16 @@ function firstTable({ encoder, embedding }: ModelDescription): Op {
  * bitsandbytes storage. 4 bit: two weights a byte, one scale per 64 (fp32, or one byte plus one fp32 per 256 of them with
  * double quantisation). 8 bit: one byte a weight, one fp32 scale a row (left out: rows are not known here, < 0.1 %).
  */
-function quantise(elements: number, quantization: NonNullable<PlanValues['quantization']>): QuantisedWeight {
+function quantise(
+  elements: number,
+  quantization: NonNullable<PlanValues['quantization']>,
+  keepsInput: boolean,
+): QuantisedWeight {
   const computeDtype = dtypeCode(quantization.computeDtype);
-  if (quantization.bits === 8) return { elements, bytes: roundUp(elements), bits: 8, computeDtype };
+  if (quantization.bits === 8) return { elements, bytes: roundUp(elements), bits: 8, computeDtype, keepsInput: false };
   const blocks = Math.ceil(elements / 64);
   const scales = quantization.doubleQuant
     ? roundUp(blocks) + roundUp(Math.ceil(blocks / 256) * 4)
     : roundUp(blocks * 4);
-  return { elements, bytes: roundUp(Math.ceil(elements / 2)) + scales, bits: 4, computeDtype };
+  return { elements, bytes: roundUp(Math.ceil(elements / 2)) + scales, bits: 4, computeDtype, keepsInput };
 }
