@@ -66,19 +66,23 @@ const SHAPES: Readonly<Record<string, Config>> = {
 const known = new Map<string, ModelFacts | string>();
 
 /** Shape of a row's model, or why there is none. */
-export function factsOf(id: string): ModelFacts | string {
-  const found = known.get(id);
+export function factsOf(id: string, source: string): ModelFacts | string {
+  // LitGPT's own modules call torch's gelu where transformers writes it out.
+  const own = /litgpt/i.test(source);
+  const found = known.get(`${own} ${id}`);
   if (found !== undefined) return found;
-  const described = describe(id);
-  known.set(id, described);
+  const described = describe(id, own);
+  known.set(`${own} ${id}`, described);
   return described;
 }
 
-function describe(id: string): ModelFacts | string {
+function describe(id: string, own: boolean): ModelFacts | string {
   const name = SAME_SHAPE[id] ?? id;
   const qwen = /^Qwen\/(Qwen-[\d_]+B)/i.exec(name)?.[1]?.toLowerCase();
   const config = SHAPES[qwen ?? name] ?? findKnownModel(name)?.config;
   if (!config) return `the config of ${id} is not at hand`;
-  const facts = describeModel(config);
+  const facts = describeModel(
+    own && config.hidden_act === 'gelu_new' ? { ...config, hidden_act: 'gelu_pytorch_tanh' } : config,
+  );
   return facts.ok ? facts.value : facts.error[0]!.message;
 }

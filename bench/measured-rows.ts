@@ -93,6 +93,7 @@ export function planOfMeasured(row: MeasuredRow): MeasuredPlan | string {
     gradientCheckpointing: checkpointingOf(row),
     optim,
     maxGradNorm: 1,
+    optimizerInBackward: /optimizer_in_bwd/.test(row.optimizer ?? ''),
     quantization,
     lora: loraOf(row, dtype),
     ia3:
@@ -122,8 +123,10 @@ function outOfScope(row: MeasuredRow): string | undefined {
   if (extras.cp || extras.tp || extras.pp) return 'tensor, pipeline or context parallel';
   if (extras.float8 || /fp8|fp4|int8 training/i.test(String(extras.precision ?? ''))) return 'float8 training';
   if (typeof row.grad_checkpointing === 'string') return 'selective checkpointing of single ops';
+  if (/^swift-lora-/.test(row.id)) {
+    return 'its reserved memory grows by 11 tensors of logits whatever the size of the model: an evaluation whose settings are not published';
+  }
   if (extras.parallel) return 'layers spread over cards by device_map';
-  if (/optimizer_in_bwd/.test(row.optimizer ?? '')) return 'optimizer in the backward pass';
   if (/lora-fa/.test(row.optimizer ?? '')) return 'LoRA-FA: the optimizer switches off the gradients of A';
   if (/^int8$/.test(row.weights_dtype ?? '')) return 'weights trained in int8';
   if (/bare fwd/.test(trainer)) return 'no optimizer step';
@@ -163,6 +166,8 @@ function versionsOf(row: MeasuredRow): Versions {
       (old ? '2.1' : '2.5'),
     transformers: version(text, 'transformers') ?? (old ? '4.37' : '4.48'),
     peft: version(text, 'peft') ?? (/MetaMathQA/.test(row.source) ? '0.18' : old ? '0.7' : '0.13'),
+    // LitGPT pinned 0.41 and 0.42 until 2025.
+    ...(/litgpt/.test(row.source) ? { bitsandbytes: '0.42.0' } : {}),
     trl: version(text, 'trl') ?? (old ? '0.7' : '0.13'),
   };
 }
@@ -170,6 +175,8 @@ function versionsOf(row: MeasuredRow): Versions {
 function optimOf(row: MeasuredRow): string | undefined {
   const text = row.optimizer ?? '';
   if (/DeepSpeed AdamW|on CPU/.test(text)) return 'adamw_torch_fused';
+  // torchtune's ladder: 8-bit states are part of what torch counts there, so they were not paged.
+  if (/^PagedAdamW8bit/.test(text)) return 'adamw_bnb_8bit';
   if (/paged_?adamw_?8bit/i.test(text)) return 'paged_adamw_8bit';
   if (/paged_?adamw/i.test(text)) return 'paged_adamw_32bit';
   if (/torchao AdamW8bit|adamw_torch_8bit/.test(text)) return 'adamw_torch_8bit';
@@ -218,10 +225,10 @@ function quantizationOf(row: MeasuredRow): Quantization | null | string {
     doubleQuant:
       gptq || (detail.double_quant !== false && detail.double_quant !== undefined) || /axolotl/.test(row.source),
     computeDtype,
-    // TRL leaves the weights of a sharded QLoRA run as they are.
+    // axolotl casts back what it has upcast when flash attention is on. TRL leaves the weights of a sharded QLoRA run as they are.
     upcastRestToFp32:
       (/fp32 upcast of/.test(String(detail.prep ?? '')) && !row.extras.fsdp) ||
-      /axolotl|swift|trl|huggingface\/peft/.test(row.source),
+      /swift|trl|huggingface\/peft/.test(row.source),
   };
 }
 

@@ -29,7 +29,7 @@ function score(row: MeasuredRow): Score {
   });
   const plan = planOfMeasured(row);
   if (typeof plan === 'string') return refused(plan);
-  const facts = factsOf(row.model);
+  const facts = factsOf(row.model, row.source);
   if (typeof facts === 'string') return refused(facts);
   const result = estimateMemory(plan.values, facts, plan.device, argumentAllocator);
   if (!result.ok) return refused(result.error[0]!.message);
@@ -128,10 +128,44 @@ export function main(argv: readonly string[]): number {
       console.log(detail(entry));
     console.log('');
   }
+  for (const line of byCard(scores)) console.log(line);
+  console.log('');
   const reasons = new Map<string, number>();
   for (const { refusal } of scores) if (refusal) reasons.set(refusal, (reasons.get(refusal) ?? 0) + 1);
   for (const [reason, count] of [...reasons].sort((a, b) => b[1] - a[1])) console.log(`left out ${count}: ${reason}`);
   return 0;
+}
+
+/** Usable GiB of common cards (torch's total_memory). */
+const CARDS = [7.6, 11.6, 15.6, 23.6, 39.5, 47.4, 79.2];
+
+/**
+ * Row × card pairs whose measured peak lies within a quarter of the card: does the estimate of the same counter say the same?
+ * Context and reserve allowance would be added alike on both sides and are left out.
+ */
+function byCard(scores: readonly Score[]): string[] {
+  const lines = ['card GiB   pairs   false fits   false refusals'];
+  let [pairs, fits, refusals] = [0, 0, 0];
+  for (const card of CARDS) {
+    let [n, falseFits, falseRefusals] = [0, 0, 0];
+    for (const { row, error } of scores) {
+      if (error === undefined || row.peak_metric === 'unknown' || Math.abs(row.peak_gib / card - 1) > 0.25) continue;
+      n += 1;
+      const estimated = row.peak_gib * (1 + error);
+      if (row.peak_gib > card && estimated <= card) falseFits += 1;
+      if (row.peak_gib <= card && estimated > card) falseRefusals += 1;
+    }
+    pairs += n;
+    fits += falseFits;
+    refusals += falseRefusals;
+    lines.push(
+      `${String(card).padStart(8)} ${String(n).padStart(7)} ${percent(falseFits / Math.max(1, n)).padStart(12)} ${percent(falseRefusals / Math.max(1, n)).padStart(16)}`,
+    );
+  }
+  lines.push(
+    `     all ${String(pairs).padStart(7)} ${percent(fits / pairs).padStart(12)} ${percent(refusals / pairs).padStart(16)}`,
+  );
+  return lines;
 }
 
 const gib = (bytes: number): string => (bytes / GIB).toFixed(2).padStart(7);

@@ -49,6 +49,8 @@ export interface QuantisedWeight {
   /** `int8`: products in integers (LLM.int8()); `dequantised`: in the compute dtype. */
   readonly products: 'int8' | 'dequantised';
   readonly computeDtype: Dtype;
+  /** Its input is kept for a gradient that nothing asks for; see VersionFacts. */
+  readonly keepsInput: boolean;
 }
 
 export type Adapter =

@@ -119,8 +119,11 @@ export function planParameters(
     };
   };
 
+  const { keepsQuantisedInputs } = versionFacts(values.versions);
   const linearState = (op: LinearOp, path: string, count: number): LinearState => {
-    const quantised = quantization ? quantise(op.outFeatures, op.inFeatures, quantization) : undefined;
+    const quantised = quantization
+      ? quantise(op.outFeatures, op.inFeatures, quantization, keepsQuantisedInputs)
+      : undefined;
     if (quantised) {
       quantisedBytes += quantised.bytes * count;
       largestQuantised = Math.max(largestQuantised, quantised.elements);

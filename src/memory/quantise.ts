@@ -2,8 +2,16 @@ import type { Quantization } from '../spec/index.ts';
 import { dtypeCode, type QuantisedWeight } from './parameters.ts';
 import { roundUp } from './tape/tape.ts';
 
-/** How one weight of `rows` outputs and `columns` inputs is stored, bytes with everything that belongs to it. */
-export function quantise(rows: number, columns: number, quantization: Quantization): QuantisedWeight {
+/**
+ * How one weight of `rows` outputs and `columns` inputs is stored, bytes with everything that belongs to it. `keepsInput`: this
+ * bitsandbytes keeps the input of a 4-bit product.
+ */
+export function quantise(
+  rows: number,
+  columns: number,
+  quantization: Quantization,
+  keepsInput: boolean,
+): QuantisedWeight {
   const elements = rows * columns;
   const { quantType } = quantization;
   return {
@@ -11,6 +19,7 @@ export function quantise(rows: number, columns: number, quantization: Quantizati
     bytes: storedBytes(rows, columns, quantization),
     products: quantType === 'int8' ? 'int8' : 'dequantised',
     computeDtype: dtypeCode(quantization.computeDtype),
+    keepsInput: keepsInput && (quantType === 'nf4' || quantType === 'fp4'),
   };
 }
 

@@ -25,7 +25,7 @@ export function residentsOf(
   const cost = family.cost(stepped, optimizerSettings(values));
   const offloaded = values.distributed.offload;
   const onDevice = !offloaded.includes('optimizer');
-  const inBackward = family.updateBytes !== undefined;
+  const inBackward = family.updateBytes !== undefined || values.optimizerInBackward === true;
   const gradients = inBackward ? 0 : shardedGradientBytes(trainable, sharding);
   const weightBytes = shardedWeightBytes(plan, sharding, values.dtype);
   const communication = communicationBytes(plan, sharding, gradients);
@@ -38,7 +38,7 @@ export function residentsOf(
     lastingCommunicationBytes: sharding.engine === 'fsdp' ? 0 : communication,
     optimizer: {
       statesBytes: onDevice ? Math.ceil(cost.statesBytes * sharding.stateShare) + masterBytes(plan, sharding) : 0,
-      temporaryBytes: onDevice ? Math.ceil(cost.temporaryBytes * sharding.stateShare) : 0,
+      temporaryBytes: onDevice && !inBackward ? Math.ceil(cost.temporaryBytes * sharding.stateShare) : 0,
       hostBytes: cost.hostBytes,
     },
     referenceBytes: reference ? weightBytes : 0,

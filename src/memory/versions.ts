@@ -8,12 +8,15 @@ export interface VersionFacts {
   readonly rebindsLogits: boolean;
   /** Experts are modules of their own, called one after the other; stacked weights came with 5.0. */
   readonly loopsExperts: boolean;
+  /** 4-bit layers keep their input (bitsandbytes MatMul4Bit up to 0.43.0). */
+  readonly keepsQuantisedInputs: boolean;
 }
 
-export const versionFacts = ({ transformers }: Versions): VersionFacts => ({
+export const versionFacts = ({ transformers, bitsandbytes }: Versions): VersionFacts => ({
   shiftsLogits: isBefore(transformers, '4.49'),
   rebindsLogits: isBefore(transformers, '4.46'),
   loopsExperts: isBefore(transformers, '5'),
+  keepsQuantisedInputs: bitsandbytes !== undefined && isBefore(bitsandbytes, '0.43.1'),
 });
 
 /** Whether `version` (`4.48.1`) comes before `other` (`4.50`); text that is not a version counts as the newest. */

@@ -98,6 +98,8 @@ export interface Versions {
   readonly transformers: string;
   readonly peft: string;
   readonly trl: string;
+  /** Not said: a current one. */
+  readonly bitsandbytes?: string;
 }
 
 /**
@@ -139,6 +141,8 @@ export interface TrainingValues {
   optimTargetModules: 'all-linear' | readonly string[];
   /** 0: no clipping. */
   maxGradNorm: number;
+  /** Each parameter is updated as soon as its gradient is there, which then ends (torchtune's `optimizer_in_bwd`); not said: no. */
+  optimizerInBackward?: boolean;
   /** 0: none; else the Trainer computes the loss by itself. */
   labelSmoothingFactor: number;
   /** Noise on the embeddings in training; 0: none. */

@@ -96,3 +96,32 @@ describe('FSDP 1', () => {
     }
   });
 });
+
+describe('4-bit layers', () => {
+  const qlora = (bitsandbytes?: string): Partial<PlanValues> => ({
+    method: 'qlora',
+    lora: { ...LORA, targetModules: ['q_proj'] },
+    quantization: { bits: 4, quantType: 'nf4', doubleQuant: true, computeDtype: 'bf16', upcastRestToFp32: false },
+    versions: {
+      torch: '2.4',
+      transformers: '5.0',
+      peft: '0.13',
+      trl: '0.11',
+      ...(bitsandbytes ? { bitsandbytes } : {}),
+    },
+  });
+  it('kept their input up to bitsandbytes 0.43.0', () => {
+    expect(peakOf(qlora('0.42.0'))).toBeGreaterThan(peakOf(qlora('0.43.3')));
+    expect(peakOf(qlora('0.43.1'))).toBe(peakOf(qlora()));
+  });
+});
+
+describe('an optimizer in the backward pass', () => {
+  it('leaves no gradients behind, and its temporaries are those of one parameter', () => {
+    const usual = peakOf({ optim: 'adamw_torch', maxLength: 64 });
+    const early = peakOf({ optim: 'adamw_torch', maxLength: 64, optimizerInBackward: true });
+    const weights = 2 * factsOf().parameters;
+    expect(usual - early).toBeGreaterThan(1.2 * weights);
+    expect(usual - early).toBeLessThan(2 * weights);
+  });
+});

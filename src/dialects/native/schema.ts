@@ -142,9 +142,12 @@ function buildSchema() {
         transformers: version.optional(),
         peft: version.optional(),
         trl: version.optional(),
+        bitsandbytes: version.optional(),
       })
       .optional(),
     loss_impl: z.enum(['full', 'chunked', 'fused', 'fused_logits']).optional(),
+    fused_kernels: z.array(z.enum(['norm', 'rotary', 'gate', 'lora'])).optional(),
+    optimizer_in_backward: z.boolean().optional(),
     output_dir: text.optional(),
     save_total_limit: count.nullable().optional(),
     resume: text.optional(),

@@ -74,6 +74,8 @@ export function nativeSpec(
     dataloaderNumWorkers: say('dataloader_num_workers', values.dataloader_num_workers, 0),
     dataloaderPinMemory: say('dataloader_pin_memory', values.dataloader_pin_memory, true),
     lossImpl: say('loss_impl', values.loss_impl, 'full'),
+    fusedKernels: only('fused_kernels', values.fused_kernels),
+    optimizerInBackward: only('optimizer_in_backward', values.optimizer_in_backward),
     outputDir: only('output_dir', values.output_dir),
     saveTotalLimit: only<number | null>('save_total_limit', values.save_total_limit),
     versions: only('versions', versionsOf(values)),

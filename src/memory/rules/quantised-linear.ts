@@ -6,7 +6,7 @@ import { int8Linear } from './int8-linear.ts';
 
 /**
  * bitsandbytes' MatMul4Bit (autograd/_functions.py): the weight is dequantised into a temporary in the forward and again
- * in the backward pass; neither input nor weight is kept. The bias is added by itself.
+ * in the backward pass; the weight is not kept, and since 0.43.1 neither is the input. The bias is added by itself.
  */
 export function quantisedLinear(
   ctx: Context,
@@ -28,6 +28,7 @@ export function quantisedLinear(
         giveAs(tape, x, toInput, x.elements, dtype);
       })
     : null;
+  if (weight.keepsInput) tape.save(node, x.buffer);
   const dense = tape.alloc(weight.elements, dtype);
   const wide = x.dtype === dtype ? null : tape.alloc(x.elements, dtype);
   const out = new Tensor(tape.alloc(elements, dtype), elements, dtype, node);

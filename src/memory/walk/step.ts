@@ -5,7 +5,8 @@ import type { Phase } from '../estimate.ts';
 import type { ObjectiveShape } from '../objective.ts';
 import { findOptimizer } from '../optimizers/index.ts';
 import type { OptimizerCost } from '../optimizers/optimizer.ts';
-import { dtypeCode, type ParameterPlan } from '../parameters.ts';
+import { dtypeCode, type Parameter, type ParameterPlan } from '../parameters.ts';
+import { optimizerSettings } from '../residents.ts';
 import type { AttentionKernel } from '../rules/context.ts';
 import type { Gathering } from '../sharding.ts';
 import { owner, roundUp, Tape, widthOf } from '../tape/tape.ts';
@@ -145,7 +146,11 @@ function clippingBytes(plan: ParameterPlan): number {
 
 /** What an optimizer that runs inside the backward pass makes there for one parameter. */
 function updateInBackward({ values, plan }: StepInput): Tape['update'] {
-  const bytesOf = findOptimizer(values.optim)?.updateBytes;
+  const family = findOptimizer(values.optim);
+  // Any optimizer in a hook of its own: one parameter's share of what its step makes at once.
+  const alone = (parameter: Parameter): number =>
+    family?.cost([{ parameter, count: 1 }], optimizerSettings(values)).temporaryBytes ?? 0;
+  const bytesOf = family?.updateBytes ?? (values.optimizerInBackward ? alone : undefined);
   if (!bytesOf) return undefined;
   const parameters = new Map(plan.groups.map(({ parameter }) => [parameter.tensor.node, parameter]));
   return (node) => {
