@@ -2,12 +2,15 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatBytes } from '../src/core/index.ts';
 import { type CpuRun, hostRamOnCpu } from '../src/memory/host-ram/cpu-run.ts';
+import { cpuStep } from '../src/memory/host-ram/cpu-step.ts';
 import type { RowStorage } from '../src/memory/host-ram/datasets.ts';
 import { hostModelOf } from '../src/memory/host-ram/index.ts';
-import { estimateMemory, type RamEstimate } from '../src/memory/index.ts';
+import type { Merge } from '../src/memory/host-ram/merging.ts';
+import type { RamEstimate } from '../src/memory/index.ts';
 import { planParameters } from '../src/memory/parameters.ts';
 import { shardingOf } from '../src/memory/sharding.ts';
-import { describeModel, type ModelFacts } from '../src/model/index.ts';
+import { walkRun } from '../src/memory/walk-run.ts';
+import { describeModel, type ModelFacts, visitOps } from '../src/model/index.ts';
 import { type PlanValues, planValues } from '../src/spec/index.ts';
 
 /** One measured run; fields as `host-ram/measure.py` writes them. */
@@ -108,20 +111,27 @@ function estimateRun(run: MeasuredRun, models: Readonly<Record<string, StoredMod
   const load = { values, sharding: shardingOf(values), model: hostModelOf(values, facts, plan, 1) };
   const cpu: CpuRun = { imports: 'trainer', ranks, load };
   if (run.kind === 'load') return hostRamOnCpu(cpu);
-  if (run.kind === 'merge') return hostRamOnCpu({ ...cpu, adapterBytes: adapterBytes(facts, values) });
-  const estimate = estimateMemory(values, facts);
-  if (!estimate.ok) throw new Error(estimate.error[0]!.message);
+  if (run.kind === 'merge') return hostRamOnCpu({ ...cpu, merge: mergeOf(facts, values) });
+  const walked = walkRun(values, facts, {}, { allocator: 'summed' });
+  if (!walked.ok) throw new Error(walked.error[0]!.message);
   const batchTokens = run.batch! * run.tokens!;
   return hostRamOnCpu({
     ...cpu,
-    stepBytes: estimate.value.vram.allocatedPeakBytes,
+    stepBytes: cpuStep(walked.value),
     loader: { workers: run.workers ?? 0, prefetch: run.prefetch ?? 2, pinMemory: false, ranks, batchTokens },
     rows: { integers: 2 * (run.rows ?? 64) * run.tokens!, storage: STORAGE[run.dataset ?? 'memory'] },
   });
 }
 
-const adapterBytes = (facts: ModelFacts, values: PlanValues): number =>
-  planParameters(facts.description, { ...values, method: 'lora' }).trainable * 4;
+function mergeOf({ description }: ModelFacts, values: PlanValues): Merge {
+  let largestTarget = 0;
+  for (const ops of description.kinds) {
+    visitOps(ops, '', (op) => {
+      if (op.op === 'linear') largestTarget = Math.max(largestTarget, op.inFeatures * op.outFeatures);
+    });
+  }
+  return { adapterBytes: planParameters(description, { ...values, method: 'lora' }).trainable * 4, largestTarget };
+}
 
 const percent = (value: number): string => `${value < 0 ? '' : '+'}${(value * 100).toFixed(1)} %`.padStart(8);
 
