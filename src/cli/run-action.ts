@@ -101,7 +101,8 @@ function createTalk(terminal: Terminal, flags: RunFlags, stopSpinner: () => void
     },
     emit: (event) => {
       if (flags.json) json(runEventJson(event));
-      else if (!flags.quiet || event.kind === 'given-up') terminal.err(renderRunEvent(event, style));
+      else if (!flags.quiet || event.kind === 'given-up' || event.kind === 'host-ram-out')
+        terminal.err(renderRunEvent(event, style));
     },
     beginLine: (unfinished) => {
       const sameScreen = process.stdout.isTTY && process.stderr.isTTY;

@@ -8,6 +8,7 @@ import { type AttemptSummary, changeJson, maskKnown, maskSecrets, secretsIn, sna
 import type { SpecChange } from '../spec/index.ts';
 import { defaultTimings, startAttempt } from '../supervisor/index.ts';
 import { type CheckpointWriter, savedByRun } from './checkpoint-of-run.ts';
+import { hostRamEnded } from './host-ram-levers.ts';
 import { nextAttempt, type PlannedAttempt, startingValues } from './next-attempt.ts';
 import type { Preflight } from './preflight.ts';
 import type { RunHost } from './run.ts';
@@ -219,6 +220,13 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
       if (over) {
         if (attempted.evidence.exitCode === 0)
           host.emit({ kind: 'finished', attempts: made.length, durationMs: ports.now().getTime() - began });
+        if (over.whose === 'snug' && over.reason === 'out-of-host-ram') {
+          const { failure, evidence, values } = attempted;
+          const { hardware } = preflight;
+          // Settings filled in for an unknown length can be made smaller, but not be estimated.
+          const estimate = preflight.values ? preflight.estimate : undefined;
+          host.emit(hostRamEnded({ failure: failure!, evidence, values, estimate, host: hardware.host }));
+        }
         return end(over);
       }
       if (!(await waitUntilFree(host, sample, baseline))) return end({ whose: 'snug', reason: 'out-of-vram' });

@@ -5,6 +5,7 @@ export { renderDiagnostic } from './diagnostic-text.ts';
 export { renderDryRun, unifiedDiff } from './dry-run.ts';
 export { peakPlaceText, renderExplanation } from './explain-text.ts';
 export { failureNumbers, failureTitle } from './failure-text.ts';
+export type { HostRamLever, HostRamOut } from './host-ram-text.ts';
 export {
   changeJson,
   checkJson,

@@ -1,6 +1,7 @@
 import type { EvidenceLine, Failure } from '../diagnosis/index.ts';
 import type { MemoryEstimate } from '../memory/index.ts';
 import type { Distributed, SpecChange } from '../spec/index.ts';
+import type { HostRamOut } from './host-ram-text.ts';
 
 /** How an attempt's process tree ended: a code, or a signal, or it could not be started. */
 export interface AttemptEnd {
@@ -62,4 +63,6 @@ export type RunEvent =
   | { readonly kind: 'resuming'; readonly checkpoint: string; readonly step: number | undefined }
   | { readonly kind: 'starting-over'; readonly outputDir: string | undefined; readonly reason: string }
   | { readonly kind: 'given-up'; readonly reason: string; readonly wouldHelp: readonly string[] }
+  /** It ended for want of host RAM, which no retry of snug's changes. */
+  | ({ readonly kind: 'host-ram-out' } & HostRamOut)
   | { readonly kind: 'finished'; readonly attempts: number; readonly durationMs: number };

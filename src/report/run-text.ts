@@ -4,6 +4,7 @@ import type { MemoryEstimate } from '../memory/index.ts';
 import { groupByLever, renderChanges } from './change-text.ts';
 import { formatDuration } from './duration.ts';
 import { failureNumbers, failureTitle } from './failure-text.ts';
+import { hostRamLines } from './host-ram-text.ts';
 import { maskSecrets } from './mask-secrets.ts';
 import type { AttemptEnd, RunEvent } from './run-event.ts';
 import { shellWords } from './shell-words.ts';
@@ -158,6 +159,8 @@ function eventLines(event: RunEvent, options: TextOptions): readonly string[] {
       return [`starting over${event.outputDir ? ` into ${event.outputDir}` : ''}: ${event.reason}`];
     case 'given-up':
       return [`giving up: ${event.reason}`, ...event.wouldHelp.map((text) => `  would help: ${text}`)];
+    case 'host-ram-out':
+      return hostRamLines(event);
     case 'finished': {
       const times = event.attempts === 1 ? 'the first attempt' : `attempt ${event.attempts}`;
       return [`finished with ${times} after ${formatDuration(event.durationMs)}`];

@@ -29,7 +29,7 @@ const LOOK_SHARE = 0.02;
 /** Glances between looks: what a loader fills in that time is the most that goes unseen before a kill. */
 const GLANCE_EVERY_MS = 100;
 const GLANCE_SHARE = 0.05;
-/** Right after the start, so that what forks and leaves its parent at once is seen. */
+/** Right after the start, so that what forks and leaves its parent at once is seen, and what grows at once as well. */
 const EARLY_LOOKS_MS = [20, 60, 150, 300, 600];
 
 export function startSampler({ tree, path, everyMs, sampleVram }: SamplerOptions): Sampler {
@@ -43,7 +43,9 @@ export function startSampler({ tree, path, everyMs, sampleVram }: SamplerOptions
   } catch {
     // Samples are a record, not a condition: the run goes on without the file.
   }
-  const early = EARLY_LOOKS_MS.filter((at) => at < everyMs).map((at) => setTimeout(() => tree?.refresh(), at));
+  const early = EARLY_LOOKS_MS.filter((at) => at < everyMs).map((at) =>
+    setTimeout(() => tree && void ram.look(tree.live().map((stat) => stat.pid)), at),
+  );
 
   let nextLookAt = 0;
   let nextRamAt = 0;

@@ -38,6 +38,8 @@ describe.skipIf(process.platform !== 'linux')(
       expect(attempts[0]!.outcome).toMatchObject({ failure: { resource: 'host_ram', kind } });
       const verdict = stderr.slice(stderr.indexOf('attempt 1 failed'));
       expect(verdict).toMatch(/exit code 14, snug's own: ended for want of host RAM/);
+      expect(verdict).toMatch(/host RAM ran out: .*available before/);
+      expect(verdict).toMatch(/would help: a machine, container or job with more RAM/);
       expect(verdict).not.toMatch(
         /(bigger|larger) (GPU|card)|more VRAM|per_device_train_batch_size|gradient_checkpointing/i,
       );

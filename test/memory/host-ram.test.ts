@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { GiB, MiB } from '../../src/core/index.ts';
 import { hostRamOnCpu } from '../../src/memory/host-ram/cpu-run.ts';
+import { cpuStep } from '../../src/memory/host-ram/cpu-step.ts';
 import { dataloader } from '../../src/memory/host-ram/dataloader.ts';
 import { datasetBytes } from '../../src/memory/host-ram/datasets.ts';
 import { hostModelOf, pinnedSize } from '../../src/memory/host-ram/host-input.ts';
@@ -11,6 +12,7 @@ import { largestStage } from '../../src/memory/host-ram/stages.ts';
 import { estimateMemory, type RamEstimate } from '../../src/memory/index.ts';
 import { planParameters } from '../../src/memory/parameters.ts';
 import { shardingOf } from '../../src/memory/sharding.ts';
+import { walkRun } from '../../src/memory/walk-run.ts';
 import type { Distributed, PlanValues, Strategy } from '../../src/spec/index.ts';
 import { CHECKPOINTING, factsOf, LORA, plan, SMALL_LLAMA } from './plans.ts';
 
@@ -185,6 +187,27 @@ describe('the parts', () => {
   });
 });
 
+describe('a training step on a CPU', () => {
+  const walked = (changes: Partial<PlanValues>) => {
+    const run = walkRun(plan({ dtype: 'fp32', ...changes }), small, {}, { allocator: 'summed' });
+    if (!run.ok) throw new Error(run.error[0]!.message);
+    return { run: run.value, highest: run.value.step.timeline.highest().peak.bytes };
+  };
+
+  it('takes at least what a device would have allocated, and what the passes leave behind', () => {
+    for (const changes of [{}, { perDeviceTrainBatchSize: 8 }, { method: 'lora', lora: LORA }] as const) {
+      const { run, highest } = walked(changes);
+      expect(cpuStep(run)).toBeGreaterThanOrEqual(highest);
+      expect(cpuStep(run)).toBeLessThan(2 * highest);
+    }
+  });
+
+  it('grows by more than the peak does when rows are added, for both passes keep theirs', () => {
+    const [few, many] = [1, 9].map((rows) => walked({ perDeviceTrainBatchSize: rows, method: 'lora', lora: LORA }));
+    expect(cpuStep(many!.run) - cpuStep(few!.run)).toBeGreaterThan(1.5 * (many!.highest - few!.highest));
+  });
+});
+
 describe('the same run on a CPU', () => {
   const values = plan({ dtype: 'fp32' });
   const parameters = planParameters(small.description, values);
@@ -201,8 +224,9 @@ describe('the same run on a CPU', () => {
   });
 
   it('merging makes every weight memory of its own', () => {
-    const merged = merging(load, 7 * MiB);
+    const merged = merging(load, { adapterBytes: 7 * MiB, largestTarget: 1000 });
     expect(merged.mergedWeights).toBe(small.parameters * 4);
     expect(merged.adapter).toBe(7 * MiB);
+    expect(merged.merging).toBe(4000);
   });
 });

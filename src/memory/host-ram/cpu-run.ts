@@ -3,7 +3,7 @@ import { dataloader, type LoaderInput } from './dataloader.ts';
 import { datasetBytes, type RowStorage } from './datasets.ts';
 import type { HostTerms } from './host-input.ts';
 import { type LoadingInput, loading } from './loading.ts';
-import { merging } from './merging.ts';
+import { type Merge, merging } from './merging.ts';
 import { type Imports, launcher, pythonStack } from './python-stack.ts';
 import { largestStage } from './stages.ts';
 
@@ -13,10 +13,10 @@ export interface CpuRun {
   readonly ranks: number;
   /** Absent: no model is loaded. */
   readonly load?: LoadingInput;
-  /** What a device would have allocated at the peak of a training step, bytes of one rank; absent: nothing is trained. */
+  /** A training step, bytes of one rank (`cpuStep`); absent: nothing is trained. */
   readonly stepBytes?: number;
   /** Absent: no adapter is merged. */
-  readonly adapterBytes?: number;
+  readonly merge?: Merge;
   readonly loader?: LoaderInput;
   readonly rows?: { readonly integers: number; readonly storage: RowStorage };
 }
@@ -34,7 +34,7 @@ export function hostRamOnCpu(run: CpuRun): RamEstimate {
   };
   const stages: HostTerms[] = [base];
   if (load) stages.push({ ...base, ...loading(load) });
-  if (load && run.adapterBytes !== undefined) stages.push({ ...base, ...merging(load, run.adapterBytes) });
+  if (load && run.merge) stages.push({ ...base, ...merging(load, run.merge) });
   if (run.stepBytes !== undefined) {
     stages.push({ ...base, step: run.stepBytes * ranks, ...(run.loader ? dataloader(run.loader) : {}) });
   }

@@ -2,10 +2,10 @@ import { MiB } from '../../core/index.ts';
 import { type HostInput, type HostTerms, pinnedSize } from './host-input.ts';
 
 /**
- * Own pages of a forked worker, measured by `npm run bench:ram`: what reference counts and the garbage collector write to is
- * copied, the rest stays shared with the rank.
+ * Own pages of a forked worker, measured by `npm run bench:ram`: a few at the start, and once Python's garbage collector has been
+ * through all objects (it writes to each one's header) most of the interpreter's heap. The rest stays shared with the rank.
  */
-const WORKER = 90 * MiB;
+const WORKER = 110 * MiB;
 /** Batches a worker reads ahead (torch DataLoader `prefetch_factor`). */
 const PREFETCH = 2;
 /** Columns of a batch, int64 each: ids, labels, attention mask. */
