@@ -79,6 +79,7 @@ export const ernie45Moe: Architecture = {
         (index + 1) % interval === 0 && index >= start && index <= last ? 0 : 1,
       ),
       tied: config.flag('tie_word_embeddings', true),
+      headBias: bias,
       peft: noPeftDefaults,
     });
   },
