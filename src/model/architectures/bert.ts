@@ -239,17 +239,15 @@ const PEFT = peftDefaults(['query', 'value'], ['key', 'value', 'output.dense'], 
 function tokenHead(
   config: ConfigReader,
   keys: BertKeys,
-  names: { path: string; dense: string; norm: string; output: string },
+  names: { path: string; dense: string; norm: string; output: string; ownBias: boolean },
   fn: Activation,
 ): HeadDescription {
   const { hiddenSize, embeddingSize } = keys;
-  // Untied, the decoder has a bias of its own beside the head's.
-  if (!config.flag('tie_word_embeddings', true))
-    config.refuse('a head that is not tied to the embedding is not described');
+  const tied = config.flag('tie_word_embeddings', true);
   return {
     name: names.output,
     bias: true,
-    tied: config.flag('tie_word_embeddings', true),
+    tied,
     scaled: false,
     softcap: false,
     ...(embeddingSize === hiddenSize ? {} : { inFeatures: embeddingSize }),
@@ -259,9 +257,13 @@ function tokenHead(
         activation(fn, 'hidden_states', 'hidden_states'),
         hiddenNorm(names.norm, embeddingSize, 'layer'),
       ]),
+      ...(names.ownBias && !tied ? [untiedBias(keys.vocabSize)] : []),
     ],
   };
 }
+
+/** Untied, the decoder has a bias of its own, and the one it would share stays without use. */
+export const untiedBias = (vocabSize: number): Op => ({ op: 'parameter', name: 'bias', elements: vocabSize });
 
 export const bert: Architecture = {
   modelTypes: ['bert'],
@@ -278,6 +280,7 @@ export const bert: Architecture = {
           dense: 'dense',
           norm: 'LayerNorm',
           output: 'cls.predictions.decoder',
+          ownBias: true,
         },
         keys.fn,
       ),
@@ -298,7 +301,7 @@ export const roberta: Architecture = {
       head: tokenHead(
         config,
         keys,
-        { path: 'lm_head', dense: 'dense', norm: 'layer_norm', output: 'lm_head.decoder' },
+        { path: 'lm_head', dense: 'dense', norm: 'layer_norm', output: 'lm_head.decoder', ownBias: true },
         'gelu',
       ),
       classifier: headed(keys, 'tanh'),
@@ -324,6 +327,7 @@ export const electra: Architecture = {
           dense: 'dense',
           norm: 'LayerNorm',
           output: 'generator_lm_head',
+          ownBias: false,
         },
         'gelu',
       ),

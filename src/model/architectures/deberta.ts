@@ -1,6 +1,6 @@
 import type { LinearOp, Op } from '../ops.ts';
 import type { Architecture } from './architecture.ts';
-import { dropWhere, intermediate, outputBlock, tokenTable } from './bert.ts';
+import { dropWhere, intermediate, outputBlock, tokenTable, untiedBias } from './bert.ts';
 import { activation, add, call, hiddenNorm, linear, norm, peftDefaults } from './parts.ts';
 
 export const debertaV2: Architecture = {
@@ -19,6 +19,8 @@ export const debertaV2: Architecture = {
     const p = config.number('hidden_dropout_prob', 0.1);
     config.divisible(size, 'hidden_size', heads, 'num_attention_heads');
     if (config.number('conv_kernel_size', 0) > 0) config.refuse('a DeBERTa with a convolution layer is not described');
+    if (!config.flag('legacy', true))
+      config.refuse('a DeBERTa with legacy: false has a token head that is not described');
     const relative = config.flag('relative_attention', false);
     const buckets = config.number('position_buckets', -1);
     const furthest = config.number('max_relative_positions', -1);
@@ -124,6 +126,7 @@ export const debertaV2: Architecture = {
             activation(fn, 'hidden_states', 'hidden_states'),
             hiddenNorm('LayerNorm', embeddingSize, 'layer'),
           ]),
+          ...(config.flag('tie_word_embeddings', true) ? [] : [untiedBias(vocabSize)]),
         ],
       },
       classifier: {
