@@ -36,7 +36,8 @@ describe.skipIf(process.platform !== 'linux')(
       const { attempts } = sandbox.onlyRun();
       expect(attempts).toHaveLength(1);
       expect(attempts[0]!.outcome).toMatchObject({ failure: { resource: 'host_ram', kind } });
-      const verdict = stderr.slice(stderr.indexOf('attempt 1 failed'));
+      // Lines are wrapped to the terminal.
+      const verdict = stderr.slice(stderr.indexOf('attempt 1 failed')).replaceAll(/\nsnug: {3,}/g, ' ');
       expect(verdict).toMatch(/exit code 14, snug's own: ended for want of host RAM/);
       expect(verdict).toMatch(/host RAM ran out: .*available before/);
       expect(verdict).toMatch(/would help: a machine, container or job with more RAM/);
