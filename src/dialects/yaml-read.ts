@@ -40,8 +40,18 @@ export interface YamlFile {
   readonly get: (...keyPath: readonly string[]) => YamlEntry | undefined;
 }
 
+/** A launch is read again once the machine is known, and a bare file first to see whose it is: the same text within milliseconds. */
+let lastRead: { readonly text: string; readonly path: string; readonly result: Result<YamlFile> } | undefined;
+
 /** Reads a YAML file as its trainer will. `path` is how messages name it. */
 export function readYaml(text: string, path: string): Result<YamlFile> {
+  if (lastRead?.text === text && lastRead.path === path) return lastRead.result;
+  const result = readAnew(text, path);
+  lastRead = { text, path, result };
+  return result;
+}
+
+function readAnew(text: string, path: string): Result<YamlFile> {
   const parsed = parseYamlDocument(text, path);
   if (!parsed.ok) return parsed;
   const reader = new Reader(parsed.value);

@@ -15,6 +15,7 @@ const NOT_SETTINGS = ['id', 'command', 'resume', 'policy', 'model', 'model_confi
  * the result. Errors name every assignment that is wrong.
  */
 export function parseGivenSettings(assignments: readonly string[]): Result<TrainingSpec> {
+  if (assignments.length === 0) return ok({});
   const pairs = assignments.map((text) => /^([a-z][a-z0-9_]*)=(.*)$/s.exec(text.trim()));
   const wrong = assignments.filter((_, index) => !pairs[index]);
   if (wrong.length > 0) {
