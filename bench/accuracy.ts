@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
-import { estimateMemory } from '../src/memory/index.ts';
-import { describeModel } from '../src/model/index.ts';
-import { planOf, type ReferenceRow, readReferenceRows } from './reference-rows.ts';
+import { errorHead, errorLine, groupBy, percent } from './error-table.ts';
+import { estimateOf, type ReferenceRow, readReferenceRows } from './reference-rows.ts';
 
 interface Outcome {
   readonly row: ReferenceRow;
@@ -14,9 +13,7 @@ interface Outcome {
 }
 
 function evaluate(row: ReferenceRow): Outcome {
-  const facts = describeModel(row.config);
-  if (!facts.ok) return refused(row, facts.error[0]!.message);
-  const estimate = estimateMemory(planOf(row), facts.value);
+  const estimate = estimateOf(row);
   if (!estimate.ok) return refused(row, estimate.error[0]!.message);
   return {
     row,
@@ -37,36 +34,13 @@ const refused = (row: ReferenceRow, refusal: string): Outcome => ({
   phase: '-',
 });
 
-const percent = (value: number): string => `${(value * 100).toFixed(2)} %`.padStart(9);
-
 function summarise(name: string, outcomes: readonly Outcome[]): string {
   const errors = outcomes.flatMap(({ error }) => (error === undefined ? [] : [error]));
-  const refusals = outcomes.length - errors.length;
-  if (errors.length === 0) return `${name.padEnd(22)} ${String(outcomes.length).padStart(4)}  all refused`;
-  const sizes = errors.map(Math.abs).sort((a, b) => a - b);
-  const at = (share: number): number => sizes[Math.min(sizes.length - 1, Math.ceil(share * sizes.length) - 1)]!;
-  const mean = sizes.reduce((total, size) => total + size, 0) / sizes.length;
-  const under = errors.filter((error) => error < -0.03).length / errors.length;
-  return [
-    name.padEnd(22),
-    String(outcomes.length).padStart(4),
-    percent(at(0.5)),
-    percent(mean),
-    percent(at(0.95)),
-    percent(sizes[sizes.length - 1]!),
-    percent(under),
-    String(refusals).padStart(7),
-  ].join(' ');
+  return errorLine(name, errors, outcomes.length - errors.length);
 }
 
-function group(outcomes: readonly Outcome[], by: (row: ReferenceRow) => string): string[] {
-  const groups = new Map<string, Outcome[]>();
-  for (const outcome of outcomes) {
-    const key = by(outcome.row);
-    groups.set(key, [...(groups.get(key) ?? []), outcome]);
-  }
-  return [...groups].map(([name, members]) => summarise(name, members));
-}
+const group = (outcomes: readonly Outcome[], by: (row: ReferenceRow) => string): string[] =>
+  [...groupBy(outcomes, ({ row }) => by(row))].map(([name, members]) => summarise(name, members));
 
 /** Prints how far the estimator is from traced peaks. Arguments: [peaks.jsonl] [--worst N]. */
 export function main(argv: readonly string[]): number {
@@ -77,7 +51,7 @@ export function main(argv: readonly string[]): number {
   }
   const rows = readReferenceRows(path);
   const outcomes = rows.map(evaluate);
-  console.log('                          n    median      mean       p95       max   under>3 refused');
+  console.log(errorHead());
   for (const line of group(outcomes, (row) => row.arch ?? String(row.config.model_type))) console.log(line);
   console.log('');
   for (const line of group(outcomes, (row) => row.peft ?? row.method)) console.log(line);

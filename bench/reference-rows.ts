@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
-import type { FloatDType } from '../src/core/index.ts';
+import type { FloatDType, Result } from '../src/core/index.ts';
+import { estimateMemory, type MemoryEstimate } from '../src/memory/index.ts';
+import { describeModel } from '../src/model/index.ts';
 import type { PlanValues } from '../src/spec/index.ts';
 
 /** One traced step; fields as in the README beside peaks.jsonl. */
@@ -115,4 +117,10 @@ export function planOf(row: ReferenceRow): PlanValues {
     saveTotalLimit: null,
     allocatorConf: '',
   };
+}
+
+/** Our estimate of a traced step, from its config.json alone. */
+export function estimateOf(row: ReferenceRow): Result<MemoryEstimate> {
+  const facts = describeModel(row.config);
+  return facts.ok ? estimateMemory(planOf(row), facts.value) : facts;
 }
