@@ -1,0 +1,80 @@
+import { type EmbeddingOp, joinPath, type ModelDescription, type Op, visitOps } from '../../model/index.ts';
+import type { OpState } from '../parameter.ts';
+import { expertsState } from './expert-states.ts';
+import { isSavedWhole, linearState, scoringState, useTwice } from './linear-states.ts';
+import type { ParameterSet } from './parameter-set.ts';
+
+/** Parameters of `count` equal modules. `scored`: the ops are those of a head that scores rows. */
+export function addOps(set: ParameterSet, ops: readonly Op[], path: string, count: number, scored = false): void {
+  visitOps(ops, path, (op, at) => {
+    const state = stateOf(set, op, at, count, scored);
+    if (state) set.states.set(op, state);
+  });
+}
+
+function stateOf(set: ParameterSet, op: Op, at: string, count: number, scored: boolean): OpState | undefined {
+  const row = (columns: number) => set.makeBase(1, columns, count);
+  switch (op.op) {
+    case 'linear': {
+      const saved = scored && isSavedWhole(joinPath(at, op.name));
+      return { linear: saved ? scoringState(set, op) : linearState(set, op, at, count) };
+    }
+    case 'norm': {
+      if (op.form === 'layer_fp32') return undefined;
+      const size = op.size * (op.groups ?? 1);
+      const weight = row(size);
+      return op.bias ? { weight, bias: row(size) } : { weight };
+    }
+    case 'activation':
+      return op.fn === 'xielu' ? { weight: row(1), bias: row(1) } : undefined;
+    case 'embedding':
+      return embeddingState(set, op, joinPath(at, op.name), count);
+    case 'parameter':
+      return { weight: row(op.elements) };
+    case 'disentangled':
+      if (!op.positionKey && op.contentToPosition) useTwice(set.states.get(op.key)!.linear!);
+      if (!op.positionQuery && op.positionToContent) useTwice(set.states.get(op.query)!.linear!);
+      return undefined;
+    case 'position_bias':
+      return op.buckets > 0 ? { weight: set.makeBase(op.buckets, op.heads, count) } : undefined;
+    case 'attention':
+      return op.eager === 'sinks' ? { weight: row(op.heads) } : undefined;
+    case 'convolution': {
+      const weight = set.makeBase(op.channels, op.kernel, count);
+      return op.bias ? { weight, bias: row(op.channels) } : { weight };
+    }
+    case 'gated_norm':
+      return { weight: row(op.size) };
+    case 'delta_rule':
+      return { weight: row(op.heads), bias: row(op.heads) };
+    case 'chunk_scan':
+      return { scan: [0, 1, 2].map(() => row(op.heads)) };
+    case 'moe':
+      return expertsState(set, op, at, count);
+    default:
+      return undefined;
+  }
+}
+
+function embeddingState(set: ParameterSet, op: EmbeddingOp, path: string, count: number): OpState {
+  if (op.shared) {
+    // One table for encoder, decoder and maybe head: its gradient is complete when all have given theirs.
+    const state = set.states.get(firstTable(set.description))!;
+    const leaf = state.weight!.tensor.node?.leaf;
+    if (leaf) leaf.uses += 1;
+    return state;
+  }
+  const frozen = set.makeBase(op.rows, op.size, count);
+  if (!set.adapters.trainsCopyOf(path)) return { weight: frozen };
+  return { weight: set.make(op.rows, op.size, set.rest, true, count), frozenCopy: frozen };
+}
+
+/** The token table that a tied head and shared tables stand for. */
+export function firstTable({ encoder, embedding }: ModelDescription): Op {
+  let found: Op | undefined;
+  visitOps([...(encoder?.embedding ?? []), ...embedding], '', (op) => {
+    if (!found && op.op === 'embedding' && op.by === 'tokens') found = op;
+  });
+  if (!found) throw new Error('the description has no token embedding');
+  return found;
+}
