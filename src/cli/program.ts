@@ -29,6 +29,10 @@ export interface EstimateFlags extends PreflightFlags {
   readonly explain?: boolean;
 }
 
+export interface DialectsFlags {
+  readonly json?: boolean;
+}
+
 function parseAllow(text: string): LeverClass[] {
   const classes = text.split(',').map((part) => part.trim());
   const wrong = classes.find((name) => !(LEVER_CLASSES as readonly string[]).includes(name));
@@ -143,6 +147,16 @@ export function buildProgram(): Command {
     )
     .action(async (launch: string[], flags: EstimateFlags, command: Command) =>
       (await import('./estimate-action.ts')).estimateAction(launch, flags, command),
+    );
+
+  program
+    .command('dialects')
+    .description('list the launch tools whose commands and configs are understood, and what is written back')
+    .argument('[names...]', 'only these, setting by setting')
+    .option('--json', 'print one JSON object on stdout')
+    .addHelpText('after', examples('snug dialects', 'snug dialects axolotl trl', 'snug dialects --json'))
+    .action(async (names: string[], flags: DialectsFlags) =>
+      (await import('./dialects-action.ts')).dialectsAction(names, flags),
     );
 
   return program;

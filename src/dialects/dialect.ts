@@ -22,10 +22,25 @@ export interface Dialect<Detail = unknown> {
   write?(layer: Layer<Detail>, setting: SettingName, to: unknown, stack: StackView): Written | undefined;
   /** Edits here when another layer is told `setting` (a number that stands in both places). */
   follow?(layer: Layer<Detail>, setting: SettingName, to: unknown): readonly SourceEdit[];
+  /**
+   * Launches that show what is understood and what can be written; `snug dialects` and the contract test read them. Not for
+   * wrappers. What only some launches have (an adapter, a file, flags alone) takes an example each.
+   */
+  readonly examples?: readonly Example[];
+  /** One clause: why no value is written back (a config that is a program, a tool that is only read). */
+  readonly readOnly?: string;
   /** How a file of this dialect is known when it is given alone (`snug run FILE`), for people; goes with `claimFile`. */
   readonly fileSign?: string;
   /** The command that belongs to a file given alone; undefined: not a file of this dialect. */
   claimFile?(file: BareFile): FileClaim | undefined;
+}
+
+/** A launch as people write it. */
+export interface Example {
+  /** One line of a shell. */
+  readonly command: string;
+  /** Files that the command names, by the names it gives them. */
+  readonly files?: Readonly<Record<string, string>>;
 }
 
 /** A config file that was given without a command. */

@@ -2,6 +2,7 @@ export { type ChangeContext, renderChanges } from './change-text.ts';
 export type { CheckReport, UnknownPlan } from './check-report.ts';
 export { type CheckTextOptions, renderCheck, renderEstimate } from './check-text.ts';
 export { renderDiagnostic } from './diagnostic-text.ts';
+export { renderDialect, renderDialects } from './dialects-text.ts';
 export { renderDryRun, unifiedDiff } from './dry-run.ts';
 export { peakPlaceText, renderExplanation } from './explain-text.ts';
 export { failureNumbers, failureTitle } from './failure-text.ts';
@@ -14,6 +15,7 @@ export {
   partialCheckJson,
   SCHEMA_VERSION,
 } from './json/check-json.ts';
+export { dialectsJson } from './json/dialects-json.ts';
 export { estimateBody, estimateErrorJson, estimateJson } from './json/estimate-json.ts';
 export { explainBody } from './json/explain-json.ts';
 export { runEventJson } from './json/run-event-json.ts';

@@ -68,6 +68,12 @@ describe('a file that is given alone', () => {
       'incomplete-launch: snug run -- deepspeed train.py --deepspeed ds.json …',
     ],
     [
+      'belongs to DeepSpeed',
+      'ds.json',
+      '{"train_batch_size": 8, "zero_optimization": {}, "bf16": {"enabled": true}, "gradient_accumulation_steps": 2}',
+      'incomplete-launch: snug run -- deepspeed train.py --deepspeed ds.json …',
+    ],
+    [
       'belongs to a Trainer script',
       'args.json',
       '{"output_dir": "o", "learning_rate": 1e-4}',

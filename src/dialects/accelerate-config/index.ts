@@ -1,5 +1,6 @@
 import { fail, ok } from '../../core/index.ts';
 import type { Dialect } from '../dialect.ts';
+import { ACCELERATE_CONFIG_EXAMPLES } from './example.ts';
 import { readMixedPrecision } from './precision.ts';
 import { readAccelerateConfig } from './read.ts';
 
@@ -12,6 +13,7 @@ export const accelerateConfig: Dialect = {
   kind: 'engine',
   title: 'accelerate config',
   docs: 'https://huggingface.co/docs/accelerate/package_reference/cli#accelerate-config',
+  examples: ACCELERATE_CONFIG_EXAMPLES,
   detect: ({ engine, index }) => (engine?.dialect === 'accelerate-config' ? { from: index, to: index } : undefined),
   fileSign: 'distributed_type with num_processes',
   claimFile: ({ path, values }) =>

@@ -1,4 +1,5 @@
 import type { Dialect } from '../dialect.ts';
+import { ACCELERATE_EXAMPLES } from './example.ts';
 import { optionsOfAccelerate, readLauncher } from './launcher.ts';
 import type { AccelerateDetail } from './read.ts';
 import { writeAccelerate } from './write.ts';
@@ -9,6 +10,7 @@ export const accelerate: Dialect<AccelerateDetail> = {
   kind: 'launcher',
   title: 'accelerate launch',
   docs: 'https://huggingface.co/docs/accelerate/package_reference/cli#accelerate-launch',
+  examples: ACCELERATE_EXAMPLES,
   standIn: 'distributed_type: MULTI_GPU\n',
   detect(position) {
     if (position.target || position.engine) return undefined;

@@ -3,6 +3,7 @@ import { readTrl, type TrlDetail } from '../trl/read.ts';
 import { TRL_0_19 } from '../trl/versions.ts';
 import { writeTrl } from '../trl/write.ts';
 import { startOfRecipe } from './detect.ts';
+import { RECIPE_EXAMPLES } from './example.ts';
 
 /**
  * Recipes of the alignment handbook, open-r1 and their kin: TRL's keys with the names of TRL 0.19, whose defaults hold for
@@ -13,6 +14,7 @@ export const alignmentHandbook: Dialect<TrlDetail> = {
   kind: 'trainer',
   title: 'alignment handbook recipe',
   docs: 'https://github.com/huggingface/alignment-handbook/tree/main/recipes',
+  examples: RECIPE_EXAMPLES,
   detect: (position, context) => startOfRecipe(position, context)?.claim,
   read(_, position, context) {
     const read = readTrl(startOfRecipe(position, context)!, TRL_0_19, position, context);

@@ -1,7 +1,9 @@
 // https://docs.axolotl.ai/docs/config-reference.html
+
 import type { Dialect } from '../dialect.ts';
 import { AXOLOTL_SIGN, claimAxolotlFile } from './claim-file.ts';
 import { startOfAxolotl } from './detect.ts';
+import { AXOLOTL_EXAMPLES } from './example.ts';
 import { type AxolotlDetail, readAxolotl } from './read.ts';
 import { writeAxolotl } from './write.ts';
 
@@ -11,6 +13,7 @@ export const axolotl: Dialect<AxolotlDetail> = {
   kind: 'trainer',
   title: 'axolotl',
   docs: 'https://docs.axolotl.ai/docs/config-reference.html',
+  examples: AXOLOTL_EXAMPLES,
   detect: (position, context) => startOfAxolotl(position, context)?.claim,
   read: (_, position, context) => readAxolotl(startOfAxolotl(position, context)!, position, context),
   write: writeAxolotl,

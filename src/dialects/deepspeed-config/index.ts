@@ -1,5 +1,6 @@
 import { ok } from '../../core/index.ts';
 import type { Dialect } from '../dialect.ts';
+import { DEEPSPEED_CONFIG_EXAMPLES } from './example.ts';
 import { type DeepSpeedDetail, readDeepSpeedConfig } from './read.ts';
 import { followDeepSpeed, writeDeepSpeed } from './write.ts';
 
@@ -9,6 +10,7 @@ export const deepspeedConfig: Dialect<DeepSpeedDetail> = {
   kind: 'engine',
   title: 'DeepSpeed config',
   docs: 'https://www.deepspeed.ai/docs/config-json/',
+  examples: DEEPSPEED_CONFIG_EXAMPLES,
   detect: ({ engine, index }) => (engine?.dialect === 'deepspeed-config' ? { from: index, to: index } : undefined),
   read(_, { engine, above }) {
     const reading = readDeepSpeedConfig(engine!.file!, above);

@@ -1,6 +1,7 @@
 import type { Dialect } from '../dialect.ts';
+import { claimArgumentsFile } from './claim-file.ts';
 import { detectHfTrainer } from './detect.ts';
-import { TRAINING_ARGUMENT_NAMES } from './fields.ts';
+import { HF_TRAINER_EXAMPLES } from './example.ts';
 import { type HfDetail, readHfTrainer } from './read.ts';
 import { writeHfTrainer } from './write.ts';
 
@@ -10,12 +11,10 @@ export const hfTrainer: Dialect<HfDetail> = {
   kind: 'trainer',
   title: 'Hugging Face Trainer script',
   docs: 'https://huggingface.co/docs/transformers/main_classes/trainer#transformers.TrainingArguments',
+  examples: HF_TRAINER_EXAMPLES,
   detect: detectHfTrainer,
   read: readHfTrainer,
   write: writeHfTrainer,
   fileSign: 'JSON with the fields of TrainingArguments',
-  claimFile: ({ path, values }) =>
-    path.endsWith('.json') && [...values.keys()].filter((key) => TRAINING_ARGUMENT_NAMES.has(key)).length > 1
-      ? { kind: 'unclear', what: 'a file of TrainingArguments', commands: [`python train.py ${path}`] }
-      : undefined,
+  claimFile: claimArgumentsFile,
 };

@@ -8,6 +8,7 @@ export const python: Dialect = {
   kind: 'launcher',
   title: 'python',
   docs: 'https://docs.python.org/3/using/cmdline.html',
+  examples: [{ command: 'python train.py --output_dir out' }],
   detect(position) {
     if (position.target || position.engine) return undefined;
     const invocation = pythonInvocation(position);

@@ -8,6 +8,7 @@ export const torchrun: Dialect<TorchrunDetail> = {
   kind: 'launcher',
   title: 'torchrun',
   docs: 'https://docs.pytorch.org/docs/stable/elastic/run.html',
+  examples: [{ command: 'torchrun --nproc-per-node 2 train.py --output_dir out' }],
   detect(position) {
     if (position.target || position.engine) return undefined;
     const from = optionsOfTorchrun(position);

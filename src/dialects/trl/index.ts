@@ -1,6 +1,7 @@
 import type { Dialect } from '../dialect.ts';
 import { claimTrlFile, TRL_SIGN } from './claim-file.ts';
 import { startOfTrl } from './detect.ts';
+import { TRL_EXAMPLES } from './example.ts';
 import { readTrl, type TrlDetail } from './read.ts';
 import { TRL_1_13 } from './versions.ts';
 import { writeTrl } from './write.ts';
@@ -11,6 +12,7 @@ export const trl: Dialect<TrlDetail> = {
   kind: 'trainer',
   title: 'TRL',
   docs: 'https://huggingface.co/docs/trl/clis',
+  examples: TRL_EXAMPLES,
   detect: (position, context) => startOfTrl(position, context)?.claim,
   read: (_, position, context) => readTrl(startOfTrl(position, context)!, TRL_1_13, position, context),
   write: writeTrl,
