@@ -24,6 +24,10 @@ export interface CheckFlags extends PreflightFlags {
   readonly failOn?: 'rewrite' | 'refuse' | 'unknown';
 }
 
+export interface GpusFlags extends PreflightFlags {
+  readonly ram?: boolean;
+}
+
 export interface EstimateFlags extends PreflightFlags {
   readonly plans?: string;
   readonly explain?: boolean;
@@ -55,9 +59,12 @@ function parseCount(text: string): number {
 
 const collect = (text: string, before: readonly string[] = []): string[] => [...before, text];
 
-const addPreflightOptions = (command: Command): Command =>
-  command
-    .option('--gpu <card>', 'plan for this card: a name (rtx-3090, a100-40gb:8) or a size (10GiB, 24GiB:2)')
+const addGpuOption = (command: Command): Command =>
+  command.option('--gpu <card>', 'plan for this card: a name (rtx-3090, a100-40gb:8) or a size (10GiB, 24GiB:2)');
+
+/** `card` false: the command looks at every card. */
+const addPreflightOptions = (command: Command, { card = true } = {}): Command =>
+  (card ? addGpuOption(command) : command)
     .option('--model <id|folder>', 'take the architecture from here instead of what the launch names')
     .option('--online', 'allow to fetch config.json of an unknown model from the hub')
     .addOption(new Option('--mode <mode>', 'what to do when it does not fit').choices(['rewrite', 'refuse', 'warn']))
@@ -157,6 +164,22 @@ export function buildProgram(): Command {
     .addHelpText('after', examples('snug dialects', 'snug dialects axolotl trl', 'snug dialects --json'))
     .action(async (names: string[], flags: DialectsFlags) =>
       (await import('./dialects-action.ts')).dialectsAction(names, flags),
+    );
+
+  addPreflightOptions(program.command('gpus'), { card: false })
+    .description('say on which cards a run fits: as it is, with which changes, on how many')
+    .argument('[launch...]', 'a snug.yaml, or -- and the training command')
+    .option('--ram', 'also say how much host RAM to rent with each card')
+    .addHelpText(
+      'after',
+      `${examples(
+        'snug gpus snug.yaml',
+        'snug gpus --ram axolotl.yaml',
+        'snug gpus --json -- trl sft --config sft.yaml',
+      )}\nExit code: 0 at least one card will do, 11 none of them, 12 cannot be estimated,\n2 usage, 3 the config cannot be read.\n`,
+    )
+    .action(async (launch: string[], flags: GpusFlags, command: Command) =>
+      (await import('./gpus-action.ts')).gpusAction(launch, flags, command),
     );
 
   return program;

@@ -46,8 +46,8 @@ const leavesOutQualifiers = (short: readonly string[], full: readonly string[]):
   short.every((word) => full.includes(word)) &&
   full.every((word) => short.includes(word) || QUALIFIERS.has(word));
 
-/** `a100-80gb`, as one would type it. */
-const typed = ({ id, sizeGb }: CatalogueGpu): string => {
+/** `a100-80gb`: a card of the catalogue as one types it after `--gpu`. */
+export const typedGpuName = ({ id, sizeGb }: CatalogueGpu): string => {
   const name = id.replace(/ /g, '-');
   return GPU_CATALOGUE.filter((other) => other.id === id).length > 1 ? `${name}-${sizeGb}gb` : name;
 };
@@ -75,7 +75,7 @@ function closestNames(text: string): string[] {
   const asked = plain(text);
   const number = parseName(text).words.find((word) => /^\d{3,}$/.test(word));
   return (
-    [...new Set(GPU_CATALOGUE.map(typed))]
+    [...new Set(GPU_CATALOGUE.map(typedGpuName))]
       .map((name) => ({ name, distance: distance(asked, plain(name)) }))
       .map((each) => ({ ...each, sameNumber: number !== undefined && parseName(each.name).words.includes(number) }))
       .filter((each) => each.sameNumber || each.distance <= Math.max(1, Math.floor(asked.length / 3)))
@@ -115,16 +115,16 @@ function resolveCard(text: string): Result<Card> {
     const [gpu] = found;
     const [major, minor] = gpu!.computeCapability.split('.').map(Number);
     return ok({
-      name: typed(gpu!),
+      name: typedGpuName(gpu!),
       totalBytes: gpu!.memoryMiB * MiB,
       computeCapability: { major: major!, minor: minor! },
     });
   }
   if (found.length > 1) {
-    const choices = found.map((gpu) => `${typed(gpu)} (${((gpu.memoryMiB * MiB) / GiB).toFixed(1)} GiB)`);
+    const choices = found.map((gpu) => `${typedGpuName(gpu)} (${((gpu.memoryMiB * MiB) / GiB).toFixed(1)} GiB)`);
     return fail(
       error('ambiguous-gpu', `"${text}" names several cards: ${choices.join(', ')}`, {
-        help: `say which: --gpu ${typed(found[0]!)}`,
+        help: `say which: --gpu ${typedGpuName(found[0]!)}`,
       }),
     );
   }

@@ -10,6 +10,7 @@ export type { Preflight, PreflightOutcome, PreflightRequest } from './preflight.
 export type { RunHost, RunRequest } from './run.ts';
 export type { Ending } from './run-record.ts';
 export type { RunResult } from './run-result.ts';
+export { type SurveyOutcome, surveyGpus } from './survey-gpus.ts';
 
 /** Starting and supervising is loaded only when something is started. */
 export const run = async (ports: Ports, request: RunRequest, host: RunHost): Promise<RunResult> =>

@@ -53,7 +53,8 @@ const parametersText = (parameters: number): string =>
     ? `${(parameters / 1e9).toFixed(2)} B`
     : `${(parameters / 1e6).toFixed(parameters < 1e7 ? 1 : 0)} M`;
 
-function understood({ reading, model, spec, estimate }: CheckReport, options: TextOptions): string[] {
+/** The launch and its model, a line each. */
+export function understood({ reading, model, spec, estimate }: CheckReport, options: TextOptions): string[] {
   const stack = reading.stack.map(({ dialect, via }) => (via ? `${dialect} (own command)` : dialect)).join(' + ');
   const wrapped = reading.wrappers.length > 0 ? ` inside ${reading.wrappers.join(', ')}` : '';
   const files = reading.files.length > 0 ? `; read ${reading.files.join(', ')}` : '';

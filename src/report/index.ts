@@ -1,3 +1,6 @@
+import type { GpuSurvey } from './gpu-survey.ts';
+import type { GpuSurveyOptions } from './gpu-survey-text.ts';
+
 export { type ChangeContext, renderChanges } from './change-text.ts';
 export type { CheckReport, UnknownPlan } from './check-report.ts';
 export { type CheckTextOptions, renderCheck, renderEstimate } from './check-text.ts';
@@ -6,6 +9,7 @@ export { renderDialect, renderDialects } from './dialects-text.ts';
 export { renderDryRun, unifiedDiff } from './dry-run.ts';
 export { peakPlaceText, renderExplanation } from './explain-text.ts';
 export { failureNumbers, failureTitle } from './failure-text.ts';
+export { type GpuFit, type GpuSurvey, hostRamToRent } from './gpu-survey.ts';
 export type { HostRamLever, HostRamOut } from './host-ram-text.ts';
 export {
   changeJson,
@@ -18,6 +22,7 @@ export {
 export { dialectsJson } from './json/dialects-json.ts';
 export { estimateBody, estimateErrorJson, estimateJson } from './json/estimate-json.ts';
 export { explainBody } from './json/explain-json.ts';
+export { gpuSurveyJson } from './json/gpu-survey-json.ts';
 export { runEventJson } from './json/run-event-json.ts';
 export { snakeCased } from './json/snake-case.ts';
 export { maskKnown, secretsIn } from './mask-known.ts';
@@ -27,3 +32,7 @@ export { type AttemptSummary, exitText, type RunSummary, renderRunSummary } from
 export { renderRunEvent } from './run-text.ts';
 export type { TextOptions } from './text-options.ts';
 export { refusalDiagnostic } from './verdict.ts';
+
+/** `snug gpus` as a table. Tables are loaded only where one is drawn. */
+export const renderGpuSurvey = async (survey: GpuSurvey, options: GpuSurveyOptions): Promise<string> =>
+  (await import('./gpu-survey-text.ts')).renderGpuSurvey(survey, options);
