@@ -95,6 +95,8 @@ export interface OpState {
   /** A_log, dt_bias and D of a selective scan. */
   readonly scan?: readonly Parameter[];
   readonly looped?: LoopedExperts;
+  /** Projections of all experts, up and down, that run for every token. */
+  readonly stacked?: readonly Parameter[];
   /** Trained copy of a module beside the frozen one (PEFT modules_to_save). */
   readonly frozenCopy?: Parameter;
 }

@@ -78,9 +78,10 @@ function addStack(set: ParameterSet, stack: Stack, root: string): number[] {
   addOps(set, stack.embedding, root, 1);
   const bytes = stack.kinds.map((ops, kind) => {
     const count = stack.layers.filter((entry) => entry === kind).length;
+    if (count === 0) return 0;
     const before = set.bytesSoFar();
     addOps(set, ops, `${stack.layersPath}.0`, count);
-    return count === 0 ? 0 : (set.bytesSoFar() - before) / count;
+    return (set.bytesSoFar() - before) / count;
   });
   addOps(set, stack.final, root, 1);
   return bytes;

@@ -1,4 +1,4 @@
-import { type ModelDescription, type MoeOp, type Op, type Stack, visitOps } from './ops.ts';
+import { isWeightless, type ModelDescription, type MoeOp, type Op, type Stack, visitOps } from './ops.ts';
 
 /** Parameters an op brings with it. */
 export function parametersOf(op: Op): number {
@@ -12,7 +12,7 @@ export function parametersOf(op: Op): number {
     case 'linear':
       return op.inFeatures * op.outFeatures + (op.bias ? op.outFeatures : 0);
     case 'norm':
-      return op.form === 'layer_fp32' ? 0 : op.size * (op.groups ?? 1) * (op.bias ? 2 : 1);
+      return isWeightless(op.form) ? 0 : op.size * (op.groups ?? 1) * (op.bias ? 2 : 1);
     case 'activation':
       return op.fn === 'xielu' ? 2 : 0;
     case 'attention':
@@ -27,6 +27,8 @@ export function parametersOf(op: Op): number {
       return 3 * op.heads;
     case 'moe':
       return moeParameters(op);
+    case 'dense_experts':
+      return op.experts * 3 * op.intermediateSize * op.hiddenSize;
     default:
       return 0;
   }

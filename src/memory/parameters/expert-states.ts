@@ -19,6 +19,20 @@ export function expertsState(
   return loops ? { looped: loopedState(set, op, path, count) } : { moe: stackedState(set, op, count) };
 }
 
+/** `matrices` weights in one 3-D parameter. */
+export function stackedWeight(
+  set: ParameterSet,
+  matrices: number,
+  rows: number,
+  columns: number,
+  count: number,
+  dtype: Dtype = set.rest,
+): Parameter {
+  const stacked = set.makeBase(matrices * rows, columns, count, dtype);
+  stacked.stack = matrices;
+  return stacked;
+}
+
 function stackedState(set: ParameterSet, op: MoeOp, count: number): MoeState {
   const ranks = set.adapters.forExperts(op);
   const { experts, hiddenSize, intermediateSize } = op;
@@ -29,8 +43,7 @@ function stackedState(set: ParameterSet, op: MoeOp, count: number): MoeState {
     rank: number,
     dtype: Dtype = set.rest,
   ): StackedWeight => {
-    const stacked = set.makeBase(matrices * rows, columns, count, dtype);
-    stacked.stack = matrices;
+    const stacked = stackedWeight(set, matrices, rows, columns, count, dtype);
     if (rank === 0) return { weight: stacked, lora: undefined };
     set.matchedTargets += count;
     const a = set.make(rank * matrices, columns, set.adapters.dtype, true, count);

@@ -1,6 +1,7 @@
 import { joinPath, type LinearOp } from '../../model/index.ts';
 import type { LinearState } from '../parameter.ts';
 import { quantise } from '../quantise.ts';
+import { F32 } from '../tape/tape.ts';
 import { versionFacts } from '../versions.ts';
 import type { ParameterSet } from './parameter-set.ts';
 
@@ -15,7 +16,8 @@ export function linearState(set: ParameterSet, op: LinearOp, path: string, count
     set.largestQuantised = Math.max(set.largestQuantised, quantised.elements);
   }
   const own = joinPath(path, op.name);
-  const weight = quantised ? undefined : set.make(op.outFeatures, op.inFeatures, set.base, !set.peft, count, own);
+  const dtype = op.wide ? F32 : set.base;
+  const weight = quantised ? undefined : set.make(op.outFeatures, op.inFeatures, dtype, !set.peft, count, own);
   const bias = op.bias ? set.makeBase(1, op.outFeatures, count) : undefined;
   const adapter = set.adapters.forLinear(op, own, (rows, columns, dtype) =>
     set.make(rows, columns, dtype, true, count),

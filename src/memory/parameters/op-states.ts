@@ -1,6 +1,13 @@
-import { type EmbeddingOp, joinPath, type ModelDescription, type Op, visitOps } from '../../model/index.ts';
+import {
+  type EmbeddingOp,
+  isWeightless,
+  joinPath,
+  type ModelDescription,
+  type Op,
+  visitOps,
+} from '../../model/index.ts';
 import type { OpState } from '../parameter.ts';
-import { expertsState } from './expert-states.ts';
+import { expertsState, stackedWeight } from './expert-states.ts';
 import { isSavedWhole, linearState, scoringState, useTwice } from './linear-states.ts';
 import type { ParameterSet } from './parameter-set.ts';
 
@@ -20,7 +27,7 @@ function stateOf(set: ParameterSet, op: Op, at: string, count: number, scored: b
       return { linear: saved ? scoringState(set, op) : linearState(set, op, at, count) };
     }
     case 'norm': {
-      if (op.form === 'layer_fp32') return undefined;
+      if (isWeightless(op.form)) return undefined;
       const size = op.size * (op.groups ?? 1);
       const weight = row(size);
       return op.bias ? { weight, bias: row(size) } : { weight };
@@ -49,6 +56,11 @@ function stateOf(set: ParameterSet, op: Op, at: string, count: number, scored: b
       return { weight: row(op.heads), bias: row(op.heads) };
     case 'chunk_scan':
       return { scan: [0, 1, 2].map(() => row(op.heads)) };
+    case 'dense_experts': {
+      const { experts, hiddenSize, intermediateSize } = op;
+      const stacked = (rows: number, columns: number) => stackedWeight(set, experts, rows, columns, count);
+      return { stacked: [stacked(hiddenSize, 2 * intermediateSize), stacked(intermediateSize, hiddenSize)] };
+    }
     case 'moe':
       return expertsState(set, op, at, count);
     default:

@@ -1,4 +1,4 @@
-import type { NormOp } from '../../model/index.ts';
+import { isWeightless, type NormOp } from '../../model/index.ts';
 import type { OpState } from '../parameters.ts';
 import {
   cast,
@@ -18,7 +18,7 @@ import { fusedNorm } from './fused-kernels.ts';
 
 /** One rule per form of norm; see NormForm for where each form is used. */
 export function norm(ctx: Context, op: NormOp, state: OpState, x: Tensor): Tensor {
-  if (ctx.fused.includes('norm') && op.form !== 'layer_fp32') return fusedNorm(ctx, op, state, x);
+  if (ctx.fused.includes('norm') && !isWeightless(op.form)) return fusedNorm(ctx, op, state, x);
   switch (op.form) {
     case 'rms':
       return rms(ctx, op, state, x, false);
@@ -27,7 +27,9 @@ export function norm(ctx: Context, op: NormOp, state: OpState, x: Tensor): Tenso
     case 'rms_t5':
       return rmsT5(ctx, state, op.size, x);
     case 'rms_offset':
-      return rmsOffset(ctx, op, state, x);
+    case 'rms_wide':
+    case 'rms_bare':
+      return rmsWide(ctx, op, state, x);
     case 'layer':
       return layer(ctx, op, state, x);
     case 'layer_written':
@@ -99,8 +101,8 @@ function rmsT5(ctx: Context, state: OpState, size: number, x: Tensor): Tensor {
   return out;
 }
 
-/** Gemma: `x * rsqrt(…)`, times `1 + weight`, all in fp32, then the input's dtype. */
-function rmsOffset(ctx: Context, op: NormOp, state: OpState, x: Tensor): Tensor {
+/** `x * rsqrt(…)`, times the weight (Gemma: `1 + weight`) if there is one, all in fp32, then the input's dtype. */
+function rmsWide(ctx: Context, op: NormOp, state: OpState, x: Tensor): Tensor {
   const { tape } = ctx;
   const wide = cast(tape, x, F32);
   const squared = power(tape, wide);
@@ -113,15 +115,22 @@ function rmsOffset(ctx: Context, op: NormOp, state: OpState, x: Tensor): Tensor 
   const normed = multiply(tape, wide, inverse);
   tape.drop(inverse);
   tape.drop(wide);
-  const weight = cast(tape, state.weight!.tensor, F32);
-  const factor = offset(tape, weight);
-  tape.drop(weight);
-  const product = multiply(tape, normed, factor);
-  tape.drop(factor);
-  tape.drop(normed);
+  const product = state.weight ? timesWeight(ctx, op, state.weight.tensor, normed) : normed;
   const out = cast(tape, product, x.dtype);
   tape.drop(product);
   return out;
+}
+
+/** Takes over `normed`. */
+function timesWeight(ctx: Context, op: NormOp, weight: Tensor, normed: Tensor): Tensor {
+  const { tape } = ctx;
+  const typed = cast(tape, weight, F32);
+  const factor = op.form === 'rms_offset' ? offset(tape, typed) : tape.hold(typed);
+  tape.drop(typed);
+  const product = multiply(tape, normed, factor);
+  tape.drop(factor);
+  tape.drop(normed);
+  return product;
 }
 
 /** nn.LayerNorm; under autocast on CUDA it runs in fp32 and its result stays fp32. */

@@ -1,6 +1,6 @@
 import type { MoeOp } from '../../model/index.ts';
 import type { MoeState, StackedWeight } from '../parameters.ts';
-import { cast, keepOutput, matmul, multiply, scale } from '../tape/primitives.ts';
+import { cast, concatenate, keepOutput, matmul, multiply, scale } from '../tape/primitives.ts';
 import { type Buffer, F32, type Tensor, Tensor as Value } from '../tape/tape.ts';
 import type { Context } from './context.ts';
 import { foldFactors, gather } from './stacked.ts';
@@ -22,11 +22,15 @@ export function route(ctx: Context, op: MoeOp, state: MoeState, x: Tensor, given
     case 'sigmoid_groups':
       return sigmoidGroups(ctx, op, project(ctx, op, state, x, true), rows, op.routing.groups);
     case 'softmax_groups':
-      return softmaxGroups(ctx, op, project(ctx, op, state, x, true), rows, op.routing.groups);
+      return op.routing.narrow
+        ? narrowSoftmax(ctx, op, project(ctx, op, state, x, false), rows)
+        : softmaxGroups(ctx, op, project(ctx, op, state, x, true), rows, op.routing.groups);
     case 'corrected_softmax':
       return correctedSoftmax(ctx, op, project({ ...ctx, amp: undefined }, op, state, x, true), rows, x);
     case 'sigmoid':
-      return sigmoid(ctx, op, project(ctx, op, state, x, false), rows, op.routing.corrected);
+      return sigmoid(ctx, op, project(ctx, op, state, x, false), rows, op.routing);
+    case 'sparse_mixer':
+      return sparseMixer(ctx, op, given!, rows);
   }
 }
 
@@ -157,19 +161,62 @@ function correctedSoftmax(ctx: Context, op: MoeOp, logits: Tensor, rows: number,
   return { weights, indices };
 }
 
-function sigmoid(ctx: Context, op: MoeOp, logits: Tensor, rows: number, corrected: boolean): Routed {
+function sigmoid(
+  ctx: Context,
+  op: MoeOp,
+  logits: Tensor,
+  rows: number,
+  { corrected, wide }: { readonly corrected: boolean; readonly wide?: boolean },
+): Routed {
   const { tape } = ctx;
-  const scores = keepOutput(tape, logits);
+  const input = wide ? cast(tape, logits, F32) : tape.hold(logits);
+  const scores = keepOutput(tape, input);
+  tape.drop(input);
   const spare = corrected ? tape.alloc(scores.elements, F32) : null;
   const indices = tape.bytes(rows * op.expertsPerToken * 8);
   let weights = gather(ctx, scores, rows * op.expertsPerToken, indices);
   if (op.normalise) weights = normalised(ctx, weights, rows);
-  const scaled = scale(tape, weights);
+  const scaled = wide ? tape.hold(weights) : scale(tape, weights);
   tape.drop(weights);
   if (spare) tape.release(spare);
   tape.drop(scores);
   tape.drop(logits);
   return { weights: scaled, indices };
+}
+
+/** Mistral 4: a softmax in the hidden states' dtype, groups that only decide, the weights normalised in place and scaled. */
+function narrowSoftmax(ctx: Context, op: MoeOp, logits: Tensor, rows: number): Routed {
+  const { tape } = ctx;
+  const scores = keepOutput(tape, logits);
+  const masked = tape.alloc(scores.elements, scores.dtype);
+  const indices = tape.bytes(rows * op.expertsPerToken * 8);
+  let weights = gather(ctx, scores, rows * op.expertsPerToken, indices);
+  if (op.normalise) weights = normalised(ctx, weights, rows);
+  const scaled = scale(tape, weights);
+  tape.drop(weights);
+  tape.release(masked);
+  tape.drop(scores);
+  tape.drop(logits);
+  return { weights: scaled, indices };
+}
+
+/** Phi MoE: two experts one after the other, each sampled from a softmax over what is near enough to the best. */
+function sparseMixer(ctx: Context, op: MoeOp, logits: Tensor, rows: number): Routed {
+  const { tape } = ctx;
+  const weights: Tensor[] = [];
+  const kept: Buffer[] = [];
+  for (let round = 0; round < op.expertsPerToken; round += 1) {
+    const probabilities = keepOutput(tape, logits);
+    const index = tape.bytes(rows * 8);
+    weights.push(gather(ctx, probabilities, rows, index));
+    kept.push(index);
+    tape.drop(probabilities);
+  }
+  const joined = concatenate(tape, weights);
+  const indices = tape.bytes(rows * op.expertsPerToken * 8);
+  for (const tensor of weights) tape.drop(tensor);
+  for (const buffer of kept) tape.release(buffer);
+  return { weights: joined, indices };
 }
 
 /** Divided by their sum; takes over `weights`. */

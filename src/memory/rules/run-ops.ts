@@ -20,6 +20,7 @@ import { bind, type Context, done, type Frame, read } from './context.ts';
 import { convolution } from './convolution.ts';
 import { copyInto } from './copy-into.ts';
 import { deltaRule } from './delta-rule.ts';
+import { denseExperts } from './dense-experts.ts';
 import { disentangled } from './disentangled.ts';
 import { divide } from './divide.ts';
 import { embedding } from './embedding.ts';
@@ -157,6 +158,9 @@ function runOp(ctx: Context, op: Op, frame: Frame): void {
       break;
     case 'disentangled':
       disentangled(ctx, op, frame);
+      break;
+    case 'dense_experts':
+      unary(ctx, op, frame, (x) => denseExperts(ctx, op, ctx.states.get(op)!, x, read(frame, op.logits)));
       break;
     case 'moe':
       unary(ctx, op, frame, (x) => {

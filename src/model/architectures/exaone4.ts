@@ -1,3 +1,4 @@
+import type { ConfigReader } from '../config-reader.ts';
 import type { Op } from '../ops.ts';
 import type { Architecture } from './architecture.ts';
 import { type LlamaLike, llamaLine, readLlamaKeys } from './llama.ts';
@@ -14,6 +15,22 @@ const layer = (keys: LlamaLike, turns: boolean): readonly Op[] => [
   add('residual', 'hidden_states', 'hidden_states'),
 ];
 
+/** Which layers turn their heads, and whether any has a window: with windows, layers that see everything do not turn. */
+export function exaoneWindows(
+  config: ConfigReader,
+  layers: number,
+): { readonly turns: readonly boolean[]; readonly slides: boolean } {
+  const windowed = config.raw('sliding_window') !== null;
+  const pattern = config.raw('sliding_window_pattern');
+  const types = config.layerNames('layer_types', layers, ['sliding_attention', 'full_attention']);
+  if (!types && typeof pattern === 'string') config.refuse('an EXAONE pattern of letters without layer_types');
+  const every = typeof pattern === 'string' ? 4 : config.count('sliding_window_pattern', 4);
+  const slides = Array.from({ length: layers }, (_, index) =>
+    types ? types[index] === 'sliding_attention' : windowed && (index + 1) % every !== 0,
+  );
+  return { turns: slides.map((sliding) => !windowed || sliding), slides: slides.includes(true) };
+}
+
 export const exaone4: Architecture = {
   modelTypes: ['exaone4'],
   source: 'transformers 5.17 models/exaone4/modeling_exaone4.py',
@@ -26,20 +43,12 @@ export const exaone4: Architecture = {
       kvHeads: 32,
       vocab: 102400,
     });
-    const windowed = config.raw('sliding_window') !== null;
-    const pattern = config.raw('sliding_window_pattern');
-    const types = config.layerNames('layer_types', keys.layers, ['sliding_attention', 'full_attention']);
-    if (!types && typeof pattern === 'string') config.refuse('an EXAONE 4 pattern of letters without layer_types');
-    const every = typeof pattern === 'string' ? 4 : config.count('sliding_window_pattern', 4);
-    const slides = Array.from({ length: keys.layers }, (_, index) =>
-      types ? types[index] === 'sliding_attention' : windowed && (index + 1) % every !== 0,
-    );
+    const { turns, slides } = exaoneWindows(config, keys.layers);
     return llamaLine(keys, {
       kinds: [layer(keys, true), layer(keys, false)],
-      // With windows, layers that see everything do not turn their heads.
-      order: slides.map((sliding) => (!windowed || sliding ? 0 : 1)),
+      order: turns.map((turned) => (turned ? 0 : 1)),
       tied: config.flag('tie_word_embeddings', false),
-      masks: slides.includes(true) ? 2 : 1,
+      masks: slides ? 2 : 1,
       peft: noPeftDefaults,
     });
   },

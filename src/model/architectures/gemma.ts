@@ -76,16 +76,21 @@ const GEMMA_2 = {
   activationKeys: ['hidden_activation'],
 } as const;
 
+/** VaultGemma is Gemma 2 without the norms after its blocks. */
 export const gemma2: Architecture = {
-  modelTypes: ['gemma2'],
-  source: 'transformers 5.17 models/gemma2/modeling_gemma2.py',
-  describe: (config) => {
+  modelTypes: ['gemma2', 'vaultgemma'],
+  source: 'transformers 5.17 models/gemma2/modeling_gemma2.py, models/vaultgemma/modeling_vaultgemma.py',
+  describe: (config, modelType) => {
     const read = readLlamaKeys(config, { ...GEMMA_2, vocab: 256000 });
     const capped =
       config.raw('attn_logit_softcapping') === null ? false : config.number('attn_logit_softcapping', 50) > 0;
     const keys = { ...read, shape: { ...read.shape, softcap: capped } };
     return llamaLine(keys, {
-      kinds: [sandwichLayer(keys, attentionOptions(config))],
+      kinds: [
+        modelType === 'gemma2'
+          ? sandwichLayer(keys, attentionOptions(config))
+          : llamaLayer(keys, attentionOptions(config), false, 'rms_offset', 'pre_feedforward_layernorm'),
+      ],
       tied: config.flag('tie_word_embeddings', true),
       norm: 'rms_offset',
       softcap:

@@ -5,15 +5,19 @@ import { baichuan } from './baichuan.ts';
 import { bamba } from './bamba.ts';
 import { bart } from './bart.ts';
 import { bert, electra, roberta } from './bert.ts';
+import { bitnet } from './bitnet.ts';
 import { bloom } from './bloom.ts';
 import { chatglm } from './chatglm.ts';
 import { cohere, cohere2 } from './cohere.ts';
+import { cwm } from './cwm.ts';
 import { debertaV2 } from './deberta.ts';
-import { deepseekV2, deepseekV3 } from './deepseek.ts';
+import { deepseekV2, deepseekV3, mistral4, youtu } from './deepseek.ts';
 import { distilbert } from './distilbert.ts';
+import { dots1 } from './dots1.ts';
 import { ernie45 } from './ernie4-5.ts';
 import { ernie45Moe } from './ernie4-5-moe.ts';
 import { exaone } from './exaone.ts';
+import { exaoneMoe } from './exaone-moe.ts';
 import { exaone4 } from './exaone4.ts';
 import { falcon } from './falcon.ts';
 import { gemma, gemma2, gemma3 } from './gemma.ts';
@@ -31,27 +35,33 @@ import { graniteHybrid } from './granite-hybrid.ts';
 import { graniteMoe } from './granite-moe.ts';
 import { helium } from './helium.ts';
 import { hunyuanDense } from './hunyuan-dense.ts';
+import { hunyuanMoe } from './hunyuan-moe.ts';
 import { idefics3 } from './idefics3.ts';
 import { internlm2, internlm3 } from './internlm2.ts';
 import { internvl } from './internvl.ts';
+import { jais2 } from './jais2.ts';
 import { lfm2 } from './lfm2.ts';
 import { llama } from './llama.ts';
 import { llamaClones } from './llama-clones.ts';
+import { llama4 } from './llama4.ts';
 import { llava } from './llava.ts';
 import { mamba2 } from './mamba2.ts';
+import { minimaxM2 } from './minimax-m2.ts';
 import { ministral3, mistral } from './mistral.ts';
 import { mistral3 } from './mistral3.ts';
 import { mixtral } from './mixtral.ts';
 import { mllama } from './mllama.ts';
 import { modernbert } from './modernbert.ts';
 import { mpt } from './mpt.ts';
+import { nanochat } from './nanochat.ts';
 import { nemotron } from './nemotron.ts';
-import { olmo, olmo2, olmoe } from './olmo.ts';
+import { flexOlmo, olmo, olmo2, olmoe } from './olmo.ts';
 import { opt } from './opt.ts';
 import { paligemma } from './paligemma.ts';
 import { persimmon } from './persimmon.ts';
 import { phi } from './phi.ts';
 import { phi3 } from './phi3.ts';
+import { phimoe } from './phimoe.ts';
 import { qwen } from './qwen.ts';
 import { qwen2Moe, qwen3Moe } from './qwen-moe.ts';
 import { qwenNext } from './qwen-next.ts';
@@ -144,4 +154,17 @@ export const ARCHITECTURES: readonly Architecture[] = [
   mamba2,
   graniteHybrid,
   bamba,
+  bitnet,
+  cwm,
+  dots1,
+  exaoneMoe,
+  hunyuanMoe,
+  jais2,
+  llama4,
+  minimaxM2,
+  nanochat,
+  phimoe,
+  mistral4,
+  youtu,
+  flexOlmo,
 ];

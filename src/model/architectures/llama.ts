@@ -110,11 +110,12 @@ export const llamaLayer = (
   options: SelfAttentionOptions = {},
   mlpBias = false,
   form: NormForm = 'rms',
+  secondNorm = 'post_attention_layernorm',
 ): readonly Op[] =>
   preNormLayer(
     { norm: hiddenNorm('input_layernorm', keys.hiddenSize, form), block: selfAttention(keys.shape, options) },
     {
-      norm: hiddenNorm('post_attention_layernorm', keys.hiddenSize, form),
+      norm: hiddenNorm(secondNorm, keys.hiddenSize, form),
       block: gatedMlp(keys.hiddenSize, keys.intermediateSize, keys.activation, mlpBias),
     },
   );

@@ -15,23 +15,36 @@ export interface LatentShape {
   readonly dropout: number;
 }
 
+/** Sizes that a family's config class has other defaults for than DeepSeek's. */
+export type LatentDefaults = Partial<
+  Readonly<Record<'queryRank' | 'keyRank' | 'nopeDim' | 'ropeDim' | 'valueDim', number>>
+>;
+
+/** How a family's latent attention differs from DeepSeek's. */
+export interface LatentOptions {
+  readonly rotary: RotaryForm;
+  /** The joined queries are multiplied by a number a position (Mistral 4). */
+  readonly scaledQueries?: boolean;
+}
+
 export const readLatentShape = (
   config: ConfigReader,
   defaults: { readonly hidden: number; readonly heads: number },
+  latent: LatentDefaults = {},
 ): LatentShape => ({
   hiddenSize: config.count('hidden_size', defaults.hidden),
   heads: config.count('num_attention_heads', defaults.heads),
-  queryRank: config.raw('q_lora_rank') === null ? undefined : config.count('q_lora_rank', 1536),
-  keyRank: config.count('kv_lora_rank', 512),
-  nopeDim: config.count('qk_nope_head_dim', 128),
-  ropeDim: config.count('qk_rope_head_dim', 64),
-  valueDim: config.count('v_head_dim', 128),
+  queryRank: config.raw('q_lora_rank') === null ? undefined : config.count('q_lora_rank', latent.queryRank ?? 1536),
+  keyRank: config.count('kv_lora_rank', latent.keyRank ?? 512),
+  nopeDim: config.count('qk_nope_head_dim', latent.nopeDim ?? 128),
+  ropeDim: config.count('qk_rope_head_dim', latent.ropeDim ?? 64),
+  valueDim: config.count('v_head_dim', latent.valueDim ?? 128),
   bias: config.flag('attention_bias', false),
   dropout: config.number('attention_dropout', 0),
 });
 
 /** Multi-head latent attention: queries and keys through small projections, one rotary key for all heads. */
-export function latentAttention(shape: LatentShape, form: RotaryForm): Op {
+export function latentAttention(shape: LatentShape, options: LatentOptions): Op {
   const { hiddenSize, heads: count, queryRank, keyRank, nopeDim, ropeDim, valueDim, bias } = shape;
   const headDim = nopeDim + ropeDim;
   const query: readonly Op[] =
@@ -60,7 +73,7 @@ export function latentAttention(shape: LatentShape, form: RotaryForm): Op {
     ]),
     norm('kv_a_layernorm', 'kv_nope', 'kv_nope', keyRank),
     {
-      ...form,
+      ...options.rotary,
       op: 'rotary',
       q: 'q_rot',
       k: 'k_rot',
@@ -71,6 +84,7 @@ export function latentAttention(shape: LatentShape, form: RotaryForm): Op {
       join: false,
     },
     { op: 'concatenate', inputs: ['q_pass', 'q_rot'], output: 'query_states', headMajor: true },
+    ...(options.scaledQueries ? [{ op: 'scale', input: 'query_states', output: 'query_states' } satisfies Op] : []),
     call('', { kv_nope: 'kv_nope', k_rot: 'k_rot' }, { key_states: 'key_states', value_states: 'value_states' }, [
       linear('kv_b_proj', 'kv_nope', 'kv_nope', keyRank, count * (nopeDim + valueDim)),
       heads('kv_nope', 'kv_nope'),

@@ -1,5 +1,7 @@
+import type { ConfigReader } from '../config-reader.ts';
+import type { NormForm, Op } from '../ops.ts';
 import type { Architecture } from './architecture.ts';
-import { llamaLayer, llamaLine, readLlamaKeys } from './llama.ts';
+import { type LlamaLike, llamaLayer, llamaLine, readLlamaKeys } from './llama.ts';
 import {
   add,
   gatedMlp,
@@ -35,6 +37,18 @@ export const olmo: Architecture = {
   },
 };
 
+/** Each block's result is normed before it is added; nothing is normed before the blocks. */
+const normAfterBlocks = (size: number, form: NormForm, attend: Op, feed: Op): readonly Op[] => [
+  { op: 'assign', input: 'hidden_states', output: 'residual' },
+  attend,
+  hiddenNorm('post_attention_layernorm', size, form),
+  add('residual', 'hidden_states', 'hidden_states'),
+  { op: 'assign', input: 'hidden_states', output: 'residual' },
+  feed,
+  hiddenNorm('post_feedforward_layernorm', size, form),
+  add('residual', 'hidden_states', 'hidden_states'),
+];
+
 export const olmo2: Architecture = {
   modelTypes: ['olmo2', 'olmo3'],
   source: 'transformers 5.17 models/olmo2/modeling_olmo2.py, models/olmo3/modeling_olmo3.py',
@@ -47,20 +61,54 @@ export const olmo2: Architecture = {
     const kindsOfLayer = types ? new Set(types).size : Math.min(2, Math.max(1, keys.layers - 2));
     return llamaLine(keys, {
       kinds: [
-        [
-          { op: 'assign', input: 'hidden_states', output: 'residual' },
+        normAfterBlocks(
+          keys.hiddenSize,
+          form,
           selfAttention(keys.shape, { qkvBias: bias, outputBias: bias, projectionNorm: form }),
-          hiddenNorm('post_attention_layernorm', keys.hiddenSize, form),
-          add('residual', 'hidden_states', 'hidden_states'),
-          { op: 'assign', input: 'hidden_states', output: 'residual' },
           gatedMlp(keys.hiddenSize, keys.intermediateSize, keys.activation),
-          hiddenNorm('post_feedforward_layernorm', keys.hiddenSize, form),
-          add('residual', 'hidden_states', 'hidden_states'),
-        ],
+        ),
       ],
       tied: config.flag('tie_word_embeddings', false),
       norm: form,
       ...(modelType === 'olmo3' ? { rotaryPairs: kindsOfLayer, masks: 2 } : {}),
+      peft: noPeftDefaults,
+    });
+  },
+};
+
+const experts = (config: ConfigReader, keys: LlamaLike, defaults: { count: number; chosen: number }): Op =>
+  moe({
+    name: 'mlp',
+    router: 'gate',
+    hiddenSize: keys.hiddenSize,
+    intermediateSize: keys.intermediateSize,
+    experts: config.count(['num_experts', 'num_local_experts'], defaults.count),
+    expertsPerToken: config.count('num_experts_per_tok', defaults.chosen),
+    normalise: config.flag('norm_topk_prob', false),
+    targetNames: PROJECTION_NAMES,
+    castWeights: true,
+    activation: keys.activation,
+  });
+
+/** OLMo 2's layers with OLMoE's experts. */
+export const flexOlmo: Architecture = {
+  modelTypes: ['flex_olmo'],
+  source: 'transformers 5.17 models/flex_olmo/modeling_flex_olmo.py',
+  describe: (config) => {
+    const keys = readLlamaKeys(config, { ...OLMO, vocab: 100352 });
+    const bias = config.flag('attention_bias', false);
+    const form = 'rms_weight_inside';
+    return llamaLine(keys, {
+      kinds: [
+        normAfterBlocks(
+          keys.hiddenSize,
+          form,
+          selfAttention(keys.shape, { qkvBias: bias, outputBias: bias, projectionNorm: form }),
+          experts(config, keys, { count: 7, chosen: 5 }),
+        ),
+      ],
+      tied: config.flag('tie_word_embeddings', false),
+      norm: form,
       peft: noPeftDefaults,
     });
   },
@@ -92,18 +140,7 @@ export const olmoe: Architecture = {
           },
           {
             norm: hiddenNorm('post_attention_layernorm', keys.hiddenSize),
-            block: moe({
-              name: 'mlp',
-              router: 'gate',
-              hiddenSize: keys.hiddenSize,
-              intermediateSize: keys.intermediateSize,
-              experts: config.count(['num_experts', 'num_local_experts'], 64),
-              expertsPerToken: config.count('num_experts_per_tok', 8),
-              normalise: config.flag('norm_topk_prob', false),
-              targetNames: PROJECTION_NAMES,
-              castWeights: true,
-              activation: keys.activation,
-            }),
+            block: experts(config, keys, { count: 64, chosen: 8 }),
           },
         ),
       ],

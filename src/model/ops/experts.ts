@@ -33,14 +33,32 @@ export interface MoeOp {
 }
 
 /**
+ * Experts that all run for every token, their inputs weighed by sigmoid scores that are zero for those not chosen (Llama 4);
+ * the router's logits were made before. Gate and up projection are one weight.
+ */
+export interface DenseExpertsOp {
+  readonly op: 'dense_experts';
+  readonly name: string;
+  readonly input: string;
+  readonly logits: string;
+  readonly output: string;
+  readonly hiddenSize: number;
+  readonly intermediateSize: number;
+  readonly experts: number;
+  readonly activation: Activation;
+}
+
+/**
  * `topk_softmax`: the largest logits, softmax over those (`wide`: in fp32, back to the hidden states' dtype).
  * `sigmoid_groups`: sigmoid in fp32, a correction bias, groups of experts masked (DeepSeek V3). `softmax_groups`: softmax in
- * fp32, groups masked when `groups` is over 1 (DeepSeek V2). `corrected_softmax`: softmax in fp32, chosen with a correction
- * bias (ERNIE). `sigmoid`: sigmoid, a correction bias (LFM2).
+ * fp32, groups masked when `groups` is over 1 (DeepSeek V2; `narrow`: in the hidden states' dtype, normalised, Mistral 4).
+ * `corrected_softmax`: softmax in fp32, chosen with a correction bias (ERNIE). `sigmoid`: sigmoid, a correction bias (LFM2;
+ * `wide`: in fp32, never multiplied by a number, MiniMax M2). `sparse_mixer`: two experts one after the other, sampled (Phi MoE).
  */
 export type Routing =
   | { readonly form: 'topk_softmax'; readonly wide: boolean }
   | { readonly form: 'sigmoid_groups'; readonly groups: number }
-  | { readonly form: 'softmax_groups'; readonly groups: number }
+  | { readonly form: 'softmax_groups'; readonly groups: number; readonly narrow?: boolean }
   | { readonly form: 'corrected_softmax' }
-  | { readonly form: 'sigmoid'; readonly corrected: boolean };
+  | { readonly form: 'sigmoid'; readonly corrected: boolean; readonly wide?: boolean }
+  | { readonly form: 'sparse_mixer' };

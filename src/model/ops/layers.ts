@@ -25,6 +25,8 @@ export interface LinearOp {
   readonly bias: boolean;
   /** `linear`: nn.Linear; `conv1d`: transformers' Conv1D (addmm); `matmul`: `x @ weight.T`, then a separate bias add. */
   readonly form: 'linear' | 'conv1d' | 'matmul';
+  /** Its weight is fp32 whatever dtype the model is loaded in. */
+  readonly wide?: boolean;
   readonly input: string;
   readonly output: string;
 }
@@ -34,7 +36,8 @@ export interface LinearOp {
  * `rms_offset`: times (1 + weight) in fp32 (Gemma). `layer`: nn.LayerNorm. `layer_fp32`: F.layer_norm of an fp32 copy
  * without weights (OLMo). `layer_written`: layer norm without bias, written out in fp32 (Cohere). `layer_offset`: nn.LayerNorm
  * with 1 + weight (Nemotron). `layer_heads`: one nn.LayerNorm a head, results concatenated (StableLM). `rms_t5`: only the
- * variance in fp32, the result in the weight's dtype (T5).
+ * variance in fp32, the result in the weight's dtype (T5). `rms_wide`: times the weight in fp32 (Gemma 3n). `rms_bare`: without
+ * a weight (Llama 4).
  */
 export type NormForm =
   | 'rms'
@@ -45,7 +48,12 @@ export type NormForm =
   | 'layer_written'
   | 'layer_offset'
   | 'layer_heads'
-  | 'rms_t5';
+  | 'rms_t5'
+  | 'rms_wide'
+  | 'rms_bare';
+
+/** Norms that have no parameters. */
+export const isWeightless = (form: NormForm): boolean => form === 'layer_fp32' || form === 'rms_bare';
 
 export interface NormOp {
   readonly op: 'norm';

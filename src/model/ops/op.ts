@@ -1,5 +1,5 @@
 import type { AttentionOp, DisentangledOp, HeadsOp, PositionBiasOp, RotaryOp } from './attention.ts';
-import type { MoeOp } from './experts.ts';
+import type { DenseExpertsOp, MoeOp } from './experts.ts';
 import type { EmbeddingOp, LinearOp, NormOp, ParameterOp } from './layers.ts';
 import type { ChunkScanOp, ConvolutionOp, DeltaRuleOp, GatedNormOp } from './mixers.ts';
 import type { ActivationOp, BinaryOp, CastOp, ClampOp, DropoutOp, ScaleOp, SoftcapOp } from './pointwise.ts';
@@ -43,7 +43,8 @@ export type Op =
   | CallOp
   | DropOp
   | RepeatOp
-  | MoeOp;
+  | MoeOp
+  | DenseExpertsOp;
 
 /** A module's forward with names of its own. */
 export interface CallOp {
