@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
+import type { CheckFormat } from '../report/index.ts';
 import { LEVER_CLASSES, type LeverClass } from '../spec/index.ts';
 
 /** What commander hands to the preflight commands. */
@@ -21,6 +22,7 @@ export interface RunFlags extends PreflightFlags {
 }
 
 export interface CheckFlags extends PreflightFlags {
+  readonly format?: 'text' | 'json' | CheckFormat;
   readonly failOn?: 'rewrite' | 'refuse' | 'unknown';
 }
 
@@ -126,12 +128,22 @@ export function buildProgram(): Command {
         'unknown',
       ]),
     )
+    .addOption(
+      new Option('--format <format>', 'what to print; github adds the page to the job summary as well').choices([
+        'text',
+        'json',
+        'github',
+        'markdown',
+        'junit',
+      ]),
+    )
     .addHelpText(
       'after',
       `${examples(
         'snug check snug.yaml',
         'snug check --gpu a100-40gb:8 -- torchrun --nproc-per-node 8 train.py --bf16 true',
         'snug check configs/*.yaml --gpu 24GiB --json --fail-on refuse',
+        'snug check configs/*.yaml --gpu a100-40gb:8 --format github',
       )}\nExit code: 0 fits as it is, 10 fits after the changes shown, 11 does not fit,\n12 cannot be estimated, 2 usage, 3 the config cannot be read.\n`,
     )
     .action(async (launch: string[], flags: CheckFlags, command: Command) =>

@@ -9,6 +9,7 @@ export { renderDialect, renderDialects } from './dialects-text.ts';
 export { renderDryRun, unifiedDiff } from './dry-run.ts';
 export { peakPlaceText, renderExplanation } from './explain-text.ts';
 export { failureNumbers, failureTitle } from './failure-text.ts';
+export { CHECK_FORMATS, type CheckedLaunch, type CheckFormat } from './formats/index.ts';
 export { type GpuFit, type GpuSurvey, hostRamToRent } from './gpu-survey.ts';
 export type { HostRamLever, HostRamOut } from './host-ram-text.ts';
 export {
