@@ -8,6 +8,7 @@ export const EXIT = {
   cannotEstimate: 12,
   outOfVram: 13,
   outOfHostRam: 14,
+  nothingRecognised: 15,
   ownFault: 70,
   notExecutable: 126,
   commandNotFound: 127,

@@ -39,6 +39,15 @@ export interface DialectsFlags {
   readonly json?: boolean;
 }
 
+export interface DiagnoseFlags extends Omit<PreflightFlags, 'mode'> {
+  readonly config?: string;
+  readonly run?: string;
+  readonly nvidiaSmi?: string;
+  readonly dmesg?: string;
+  readonly lang?: 'en' | 'zh';
+  readonly markdown?: boolean;
+}
+
 function parseAllow(text: string): LeverClass[] {
   const classes = text.split(',').map((part) => part.trim());
   const wrong = classes.find((name) => !(LEVER_CLASSES as readonly string[]).includes(name));
@@ -192,6 +201,40 @@ export function buildProgram(): Command {
     )
     .action(async (launch: string[], flags: GpusFlags, command: Command) =>
       (await import('./gpus-action.ts')).gpusAction(launch, flags, command),
+    );
+
+  program
+    .command('diagnose')
+    .description('say what ended a run: which memory, in which phase, by how much, and what to change')
+    .argument(
+      '[logs...]',
+      'logs of a run (- for stdin; gzip and notebooks too), -- and its command; none: the newest run',
+    )
+    .option('--config <file>', 'the config of the run, to price what to change')
+    .option('--run <folder>', 'a run folder of snug (.snug/runs/...) instead of a log')
+    .option('--nvidia-smi <file>', 'what nvidia-smi printed')
+    .option('--dmesg <file>', 'what dmesg or journalctl -k printed')
+    .option('--gpu <card>', 'the card of the run, where the log does not tell')
+    .option('--model <id|folder>', 'take the architecture from here instead of what the launch names')
+    .option('--online', 'allow to fetch config.json of an unknown model from the hub')
+    .option('--allow <classes>', `classes of changes, comma separated: ${LEVER_CLASSES.join(', ')}`, parseAllow)
+    .option('--headroom <share>', 'share of the card to keep free (default 0.05)', parseShare)
+    .option('--set <setting=value>', 'a setting snug cannot see, such as max_length=2048 (repeatable)', collect)
+    .option('--json', 'print one JSON object a run on stdout')
+    .option('--markdown', 'print a text for an issue: secrets, home folders, hosts and user names masked')
+    .addOption(new Option('--lang <language>', 'language of the text (default: from LANG)').choices(['en', 'zh']))
+    .option('-q, --quiet', 'only errors on stderr')
+    .addHelpText(
+      'after',
+      `${examples(
+        'snug diagnose train.log',
+        'snug diagnose train.log --config sft.yaml',
+        'snug diagnose logs/rank*.log -- torchrun --nproc-per-node 4 train.py --bf16 true',
+        'kubectl logs trainer-0 | snug diagnose - --markdown',
+      )}\nExit code: 0 a verdict was given, 15 nothing recognised, 2 usage, 3 a file cannot be read.\n`,
+    )
+    .action(async (logs: string[], flags: DiagnoseFlags, command: Command) =>
+      (await import('./diagnose-action.ts')).diagnoseAction(logs, flags, command),
     );
 
   return program;

@@ -26,11 +26,12 @@ const RESOURCE: Readonly<Record<FailureKind, Resource>> = {
   unknown: 'unknown',
 };
 
-interface Verdict extends Reading {
+interface Verdict extends Omit<Reading, 'traits'> {
   readonly resource?: Resource;
   readonly phase?: FailurePhase;
   readonly numbers?: FailureNumbers;
   readonly holders?: Failure['holders'];
+  readonly traits?: Failure['traits'] | undefined;
 }
 
 const MOST_EVIDENCE = 12;
@@ -45,6 +46,7 @@ function failure(verdict: Verdict, evidence: readonly EvidenceLine[]): Failure {
     candidates: verdict.candidates.filter((kind, index, all) => kind !== verdict.kind && all.indexOf(kind) === index),
     evidence: evidence.slice(0, MOST_EVIDENCE),
     numbers: verdict.numbers ?? {},
+    ...(verdict.traits && verdict.traits.length > 0 ? { traits: verdict.traits } : {}),
     ...(verdict.holders && verdict.holders.length > 0 ? { holders: verdict.holders } : {}),
   };
 }
@@ -81,10 +83,17 @@ function readDevice(evidence: Evidence, finding: Finding, ranked: RankedFindings
   const figures = readFigures(report, shares, evidence.expandableSegments === true);
   const phase = line.phase ?? 'unknown';
   const numbers = deviceNumbers(report, shares);
-  const place = { phase, numbers, resource: 'vram' as const };
+  const place = { phase, numbers, resource: 'vram' as const, traits: line.traits };
   const pinned = line.traits?.includes('pinned-memory') === true && report.totalBytes === undefined;
   if (pinned) {
-    return { kind: 'host_ram', confidence: 'medium', candidates: ['vram_capacity'], phase, numbers };
+    return {
+      kind: 'host_ram',
+      confidence: 'medium',
+      candidates: ['vram_capacity'],
+      phase,
+      numbers,
+      traits: line.traits,
+    };
   }
   if (figures?.kind === 'vram_other_process') return { ...place, ...figures, holders: shares.others };
   if (figures && figures.kind !== 'vram_capacity') return { ...place, ...figures };
@@ -99,11 +108,19 @@ function readDevice(evidence: Evidence, finding: Finding, ranked: RankedFindings
   if ((line.stepsBefore ?? 0) >= MANY_STEPS) more.push('vram_leak_growth');
   const confidence =
     figures?.confidence ?? signature.confidence ?? (report.triedBytes === undefined ? 'medium' : 'high');
-  const consequence = ranked.all.some(
+  // An in-process batch search caught the first exception and lost the engine on its second try: the search cannot work there.
+  const lostEngine = ranked.all.some(
     (later) => later.order > finding.order && /'NoneType' object has no attribute 'backward'/.test(later.line.text),
   );
-  // An in-process batch search lost the engine on its second try; the first exception is still the cause.
-  if (consequence) more.push('config_bug');
+  if (lostEngine) {
+    return {
+      ...place,
+      kind: 'config_bug',
+      confidence,
+      candidates: ['vram_capacity', ...more],
+      traits: ['batch-search'],
+    };
+  }
   return { ...place, kind: signature.kind, confidence, candidates: more };
 }
 
@@ -126,6 +143,7 @@ function readCause(evidence: Evidence, finding: Finding, ranked: RankedFindings)
     candidates: signature.candidates ?? [],
     phase: line.phase ?? 'unknown',
     numbers,
+    traits: line.traits,
   };
   if (signature.resource !== 'host_ram' || signature.kind === 'config_bug') return verdict;
   // A worker that was killed and a cgroup that says it killed: the limit is the cause, whoever it struck.
@@ -155,6 +173,13 @@ function readSignal(evidence: Evidence, signal: string | undefined): Verdict | u
   }
 }
 
+/** A log that shows a trainer at work or done after whatever went wrong tells of no failure; a checkpoint it spoilt is one. */
+function wentOn({ finished }: Evidence, { cause, crash, killed, possible, recovered, all }: RankedFindings): boolean {
+  if (recovered?.signature.kind === 'vram_checkpoint_save_spike') return false;
+  if (cause || crash || killed || possible || all.some((one) => one.signature.role === 'echo')) return false;
+  return finished === true || recovered?.line.followedByProgress === true;
+}
+
 /**
  * Says why an attempt ended. Undefined when it ended well: with exit code 0 an OOM text was quoted, or the trainer dealt with it.
  * A log without an end (no exit code, no signal) is read by its last words.
@@ -171,6 +196,7 @@ export function classify(evidence: Evidence): Failure | undefined {
       (finding) => finding.line,
     );
 
+  if (ending.how === 'unknown' && wentOn(evidence, ranked)) return undefined;
   if (ranked.cause) return failure(readCause(evidence, ranked.cause, ranked), shown(ranked.cause));
   if (evidence.forwardedSignal !== undefined) {
     return failure({ kind: 'not_memory', confidence: 'high', candidates: [] }, shown(undefined));

@@ -15,6 +15,8 @@ export interface Evidence {
   readonly lines: readonly EvidenceLine[];
   /** The last lines of each rank / stream, for phase and for showing. */
   readonly tail: readonly string[];
+  /** A line said that training was done, and no other began after it. */
+  readonly finished?: boolean;
   /** Streams whose last byte was no line end. */
   readonly unfinishedLines?: readonly ('stdout' | 'stderr')[];
   /** Rise of `oom_kill` in the cgroup's memory events while the attempt ran. */

@@ -7,6 +7,8 @@ import type { Reading } from './memory-shares.ts';
 const HOST_WORK =
   /(?:Running tokenizer|Tokeniz|Map(?: \(|:)|Filter(?: \(|:)|Loading checkpoint shards|Loading weights|Generating \w+ split|Packing|Converting|Preprocess)[^|]*\d{1,3}%\|/;
 const NEAR_LIMIT = 0.9;
+/** torchrun tells of one of several ranks: each had loaded the model and the data for itself. */
+const ONE_OF_MANY = /failed \(exitcode: -9\) local_rank: \d+/;
 
 const likely = (kind: FailureKind, candidates: readonly FailureKind[]): Reading => ({
   kind,
@@ -28,7 +30,12 @@ export function readKill(evidence: Evidence, told: Finding | undefined): Reading
   if (cgroupLimitBytes != null && peakRamBytes >= NEAR_LIMIT * cgroupLimitBytes) return likely('cgroup', ['host_ram']);
   if (hostRamBytes !== undefined && peakRamBytes >= NEAR_LIMIT * hostRamBytes) return likely('host_ram', ['cgroup']);
   if (hostOomKills > 0) return likely('host_ram', ['cgroup', 'not_memory']);
-  if (told?.signature.kind === 'host_ram') return likely('host_ram', told.signature.candidates ?? []);
-  if (evidence.tail.slice(-8).some((line) => HOST_WORK.test(line))) return likely('host_ram', ['cgroup', 'not_memory']);
+  const preparing = evidence.tail.slice(-8).some((line) => HOST_WORK.test(line));
+  const traits: Reading['traits'] = [
+    ...(preparing ? (['preparing-data'] as const) : []),
+    ...(told && ONE_OF_MANY.test(told.line.text) ? (['rank-copies'] as const) : []),
+  ];
+  if (told?.signature.kind === 'host_ram') return { ...likely('host_ram', told.signature.candidates ?? []), traits };
+  if (preparing) return { ...likely('host_ram', ['cgroup', 'not_memory']), traits };
   return { kind: 'unknown', confidence: 'low', candidates: told?.signature.candidates ?? ['host_ram', 'cgroup'] };
 }

@@ -17,6 +17,10 @@ export interface LineCounter {
   readonly enter: (stream: string, chunk: Uint8Array) => void;
   readonly newline: () => void;
   readonly current: () => number;
+  /** Passes over whole lines. */
+  readonly skip: (lines: number) => void;
+  /** Lines that have begun. */
+  readonly seen: () => number;
 }
 
 const NEWLINE = 0x0a;
@@ -36,6 +40,11 @@ export function createLineCounter(): LineCounter {
       line++;
     },
     current: () => line,
+    skip: (lines) => {
+      line += lines;
+      atLineStart = true;
+    },
+    seen: () => (atLineStart ? line - 1 : line),
   };
 }
 

@@ -1,6 +1,6 @@
 import { GiB, MiB } from '../core/index.ts';
 import type { AllocatorReport } from './allocator-report.ts';
-import type { FailureKind } from './failure.ts';
+import type { FailureKind, Trait } from './failure.ts';
 
 /** Who holds the device, as far as one allocator message tells. */
 export interface MemoryShares {
@@ -65,6 +65,7 @@ export interface Reading {
   readonly kind: FailureKind;
   readonly confidence: 'high' | 'medium' | 'low';
   readonly candidates: readonly FailureKind[];
+  readonly traits?: readonly Trait[];
 }
 
 /** Reserve that lies around in a healthy run with rows of changing length; below it stranded memory is no explanation. */
@@ -95,13 +96,16 @@ export function readFigures(
   if ((wouldServe && share > CERTAIN_SLACK) || (share > LARGE_SLACK && stranded >= tried / 2)) {
     // Far more stranded than in use: an earlier and larger peak (loading, resuming) has left it behind.
     const leftBehind = stranded > 2 * (allocated ?? stranded) ? (['vram_load_spike'] as const) : [];
-    return expandableSegments
-      ? { kind: 'vram_capacity', confidence: 'low', candidates: ['vram_load_spike', 'vram_leak_growth'] }
-      : {
-          kind: 'vram_fragmentation',
-          confidence: wouldServe ? 'high' : 'medium',
-          candidates: ['vram_capacity', ...leftBehind],
-        };
+    if (expandableSegments) {
+      return leftBehind.length > 0
+        ? { kind: 'vram_load_spike', confidence: 'medium', candidates: ['vram_capacity', 'vram_leak_growth'] }
+        : { kind: 'vram_capacity', confidence: 'low', candidates: ['vram_load_spike', 'vram_leak_growth'] };
+    }
+    return {
+      kind: 'vram_fragmentation',
+      confidence: wouldServe ? 'high' : 'medium',
+      candidates: ['vram_capacity', ...leftBehind],
+    };
   }
   const free = report.freeBytes ?? 0;
   const held = shares.othersBytes ?? 0;

@@ -69,6 +69,11 @@ const LOAD: Clue = {
 };
 
 const VLLM = /[/\\]vllm[/\\]|\bvllm\b|\bLLM\(|\bAsyncLLMEngine\b/;
+/** Preference and RL trainers: logits of every position of a completion, over the whole vocabulary. */
+const SEQUENCE_LOGITS =
+  /per_token_log_?p(?:s|robs)?|batch_log_?p(?:s|robs)|selective_log_softmax|concatenated_forward|compute_(?:ref_)?log_?probs?/;
+/** Attention over rows packed end to end: such a row is always full, whatever the samples' own lengths. */
+const PACKED_ROWS = /varlen_(?:fwd|bwd|forward|backward)|varlen_func/;
 const PINNED = /pin_memory|cudaHostAlloc|cpu_adam|swap_tensor/;
 
 const says = (clue: Clue, frame: Frame): boolean =>
@@ -88,6 +93,8 @@ export function placeOf(frames: readonly Frame[]): Place {
   const runsThrough = (pattern: RegExp): boolean =>
     frames.some((frame) => pattern.test(frame.file) || pattern.test(frame.func) || pattern.test(frame.code));
   const traits: Place['traits'] = [
+    ...(frames.some((frame) => SEQUENCE_LOGITS.test(frame.func)) ? (['sequence-logits'] as const) : []),
+    ...(frames.some((frame) => PACKED_ROWS.test(frame.func)) ? (['packed-rows'] as const) : []),
     ...(runsThrough(VLLM) ? (['vllm'] as const) : []),
     ...(runsThrough(PINNED) ? (['pinned-memory'] as const) : []),
   ];

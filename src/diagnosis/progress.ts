@@ -5,6 +5,9 @@ const PREPARING =
   /load|shard|map\b|map \(|tokeniz|download|fetch|generat|filter|pack|sav|eval|writ|prepar|build|merg|quantiz|capturing/i;
 const LOSS = /['"]?(?:train_?)?loss['"]?\s*[:=]\s*['"]?-?\d/i;
 const TRAINING_BEGINS = /\*{3,} ?Running training ?\*{3,}/;
+/** Transformers' last words, Lightning's, fairseq's, and what scripts commonly say. */
+const TRAINING_ENDS =
+  /['"]train_runtime['"]?\s*:|\*{3,} ?train metrics ?\*{3,}|^Training (?:is )?(?:completed?|finished|done)\b|`Trainer\.fit` stopped: `max_\w+=\d+` reached|\bdone training in \d/i;
 
 /** Counts steps of training made so far; used to tell an OOM that a trainer survived from one that ended it. */
 export interface ProgressReader {
@@ -13,12 +16,15 @@ export interface ProgressReader {
   readonly advances: () => number;
   /** Highest step a training bar has shown. */
   readonly steps: () => number;
+  /** A trainer has said that it is done. */
+  readonly finished: () => boolean;
 }
 
 export function createProgressReader(): ProgressReader {
   const done = new Map<string, number>();
   let advances = 0;
   let steps = 0;
+  let finished = false;
   let lastLoss = '';
   return {
     take(line) {
@@ -34,9 +40,17 @@ export function createProgressReader(): ProgressReader {
         advances++;
       }
       // A new start inside the same process: an in-process batch search has caught the error and begun again.
-      if (TRAINING_BEGINS.test(line.text)) advances += 2;
+      if (TRAINING_BEGINS.test(line.text)) {
+        advances += 2;
+        finished = false;
+      }
+      if (TRAINING_ENDS.test(line.text)) {
+        advances += 2;
+        finished = true;
+      }
     },
     advances: () => advances,
     steps: () => steps,
+    finished: () => finished,
   };
 }

@@ -21,12 +21,17 @@ export interface FatalHit {
 export interface WatchedOutput {
   readonly lines: readonly EvidenceLine[];
   readonly tail: readonly string[];
+  readonly finished?: boolean;
 }
 
 /** Looks at both streams of a run as they come. */
 export interface LineWatcher {
   /** Takes bytes; returns the fatal line they brought, also when it is not yet ended by a newline. */
   readonly push: (stream: OutputStream, chunk: Uint8Array) => FatalHit | undefined;
+  /** Passes over lines that were not looked at; what is open ends there. */
+  readonly skip: (lines: number) => void;
+  /** How many lines have begun. */
+  readonly linesSeen: () => number;
   /** Takes the unfinished last lines as lines. */
   readonly end: () => FatalHit | undefined;
   /** The first fatal line that training has not gone on after. */
@@ -44,6 +49,15 @@ const ROW_FIGURES = 4;
 /** One rank may print the step before, after another has failed; two steps need every rank. */
 const STEPS_THAT_PROVE_PROGRESS = 2;
 const MOST_PREFIXES_KEPT = 512;
+
+/** A date and a time near the beginning of a line. */
+const STAMP = /^.{0,40}?(\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)/;
+
+function timeOf(stamp: string | undefined): Pick<EvidenceLine, 'timeMs'> {
+  const timeMs =
+    stamp === undefined ? Number.NaN : Date.parse(`${stamp.replace(/\//g, '-').replace(',', '.').replace(' ', 'T')}Z`);
+  return Number.isNaN(timeMs) ? {} : { timeMs };
+}
 
 interface Found {
   line: EvidenceLine;
@@ -125,9 +139,11 @@ export function createLineWatcher(): LineWatcher {
     return readWrapped(found.line.text, read).reservedUnallocatedBytes !== undefined;
   };
 
+  let stamp: string | undefined;
   const take = (stream: OutputStream, piece: Piece): void => {
     const line = normaliseLine(piece.text);
     const key = `${stream}/${line.rank ?? ''}`;
+    stamp = STAMP.exec(line.shown)?.[1] ?? stamp;
     tail.take(key, line);
     progress.take(line);
     const reader = readerOf(key);
@@ -155,6 +171,7 @@ export function createLineWatcher(): LineWatcher {
             rank: line.rank,
             stream,
             signature: signature.id,
+            ...timeOf(stamp),
             ...(place.phase === 'unknown' ? {} : { phase: place.phase }),
             ...(place.traits.length === 0 ? {} : { traits: place.traits }),
             ...(progress.steps() === 0 ? {} : { stepsBefore: progress.steps() }),
@@ -215,6 +232,12 @@ export function createLineWatcher(): LineWatcher {
       splitters[stream].push(chunk);
       return takeHit() ?? unfinishedHit(stream);
     },
+    skip(lines) {
+      counter.skip(lines);
+      openMessages.clear();
+      for (const reader of readers.values()) reader.close();
+    },
+    linesSeen: counter.seen,
     end() {
       splitters.stdout.end();
       splitters.stderr.end();
@@ -224,6 +247,7 @@ export function createLineWatcher(): LineWatcher {
     evidence: () => ({
       lines: all().map((found) => (goesOn(found) ? { ...found.line, followedByProgress: true } : found.line)),
       tail: tail.lines(),
+      ...(progress.finished() ? { finished: true } : {}),
     }),
   };
 }

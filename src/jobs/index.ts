@@ -3,6 +3,8 @@ import type { RunHost, RunRequest } from './run.ts';
 import type { RunResult } from './run-result.ts';
 
 export { check } from './check.ts';
+export { type DiagnoseOutcome, type DiagnoseRequest, diagnose } from './diagnose/diagnose.ts';
+export type { OpenedLog, OpenLog } from './diagnose/read-logs.ts';
 export { estimatePlans, type PlanEstimate } from './estimate-plans.ts';
 export { explainChecked } from './explain.ts';
 export type { LaunchTarget } from './launch-target.ts';

@@ -4,6 +4,16 @@ import type { GpuSurveyOptions } from './gpu-survey-text.ts';
 export { type ChangeContext, renderChanges } from './change-text.ts';
 export type { CheckReport, UnknownPlan } from './check-report.ts';
 export { type CheckTextOptions, renderCheck, renderEstimate } from './check-text.ts';
+export { LANGUAGES, type Language } from './diagnosis/phrases/index.ts';
+export type {
+  DiagnosisNote,
+  DiagnosisReport,
+  FittingSettings,
+  LargerCard,
+  Remedy,
+  ShownEdit,
+} from './diagnosis/report.ts';
+export { diagnosisTitle, renderDiagnosis } from './diagnosis/text.ts';
 export { renderDiagnostic } from './diagnostic-text.ts';
 export { renderDialect, renderDialects } from './dialects-text.ts';
 export { renderDryRun, unifiedDiff } from './dry-run.ts';
@@ -20,6 +30,7 @@ export {
   partialCheckJson,
   SCHEMA_VERSION,
 } from './json/check-json.ts';
+export { diagnosisJson } from './json/diagnosis-json.ts';
 export { dialectsJson } from './json/dialects-json.ts';
 export { estimateBody, estimateErrorJson, estimateJson } from './json/estimate-json.ts';
 export { explainBody } from './json/explain-json.ts';

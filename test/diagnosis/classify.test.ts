@@ -269,7 +269,11 @@ describe('what came first', () => {
 
   it('is what an exception of a later attempt hides', () => {
     const later = "AttributeError: 'NoneType' object has no attribute 'backward'";
-    expect(readText(`${oom()}\n${later}`)).toMatchObject({ kind: 'vram_capacity', candidates: ['config_bug'] });
+    expect(readText(`${oom()}\n${later}`)).toMatchObject({
+      kind: 'config_bug',
+      resource: 'vram',
+      candidates: ['vram_capacity'],
+    });
   });
 
   it('is not the launcher, which fails because a rank did', () => {

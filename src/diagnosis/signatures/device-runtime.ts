@@ -44,6 +44,18 @@ export const deviceRuntime: readonly Signature[] = [
     hints: ["'out of memory'", 'CUDA calloc', 'CUDA host calloc'],
   },
   {
+    // pythonInterface.c fails only where it asks for managed memory, which paged optimizers live in; WSL has little of it.
+    id: 'bitsandbytes-managed-memory',
+    role: 'cause',
+    kind: 'config_bug',
+    resource: 'vram',
+    place: 'line',
+    pattern: /^Error out of memory at line \d+ in file \S*pythonInterface\.c/,
+    hints: ['Error out of memory at line'],
+    confidence: 'medium',
+    candidates: ['vram_capacity'],
+  },
+  {
     id: 'bitsandbytes-out-of-memory',
     role: 'cause',
     kind: 'vram_capacity',
@@ -51,8 +63,6 @@ export const deviceRuntime: readonly Signature[] = [
     place: 'line',
     pattern: /^Error out of memory at line \d+ in file /,
     hints: ['Error out of memory at line'],
-    // On WSL the same text comes from paged optimizers, whatever is free.
-    candidates: ['config_bug'],
   },
   {
     id: 'jax-out-of-memory',

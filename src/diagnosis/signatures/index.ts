@@ -25,8 +25,11 @@ export const SIGNATURES: readonly Signature[] = [
   ...crashes,
 ];
 
+/** Words of which every line that may match has one. */
+export const HINTS: readonly string[] = [...new Set(SIGNATURES.flatMap((signature) => signature.hints))];
+
 const literally = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-const ANY_HINT = new RegExp([...new Set(SIGNATURES.flatMap((signature) => signature.hints))].map(literally).join('|'));
+const ANY_HINT = new RegExp(HINTS.map(literally).join('|'));
 const BY_ID = new Map(SIGNATURES.map((signature) => [signature.id, signature]));
 
 export const signatureById = (id: string): Signature | undefined => BY_ID.get(id);

@@ -58,7 +58,7 @@ export const killedByMemory: readonly Signature[] = [
   killed(
     'rank-killed',
     /failed \(exitcode: -9\)|^\s*exitcode\s*: -9\b|Signal 9 \(SIGKILL\) received by PID|exits with return code = -9\b|terminated with code -9\b|terminated with signal SIGKILL|died with <Signals\.SIGKILL: 9>/,
-    ['-9', 'SIGKILL'],
+    ['exitcode', 'return code', 'with code -9', 'SIGKILL'],
     // Somebody was left to tell: one process was picked, as the OOM killer does; a scheduler ends the whole job.
     { kind: 'host_ram', resource: 'host_ram', confidence: 'medium', candidates: ['cgroup', 'not_memory'] },
   ),
@@ -66,7 +66,7 @@ export const killedByMemory: readonly Signature[] = [
   killed(
     'status-137',
     /(?:status|exit|code|rc)\w*\s*(?:code)?\s*[:=]?\s*137\b|return(?:ed)? (?:code )?137\b/i,
-    ['137'],
+    [' 137', '=137', ':137', '(137', 'code137', 'status137'],
     { candidates: ['cgroup', 'host_ram'] },
   ),
   killed('signal-sigkill', /signal[:=]? ?'?(?:SIGKILL|9\b)|received signal 9\b/i, ['SIGKILL', 'ignal'], {}),

@@ -21,24 +21,28 @@ export const neverMemory: readonly Signature[] = [
   other(
     'device-fault',
     'exception',
-    /an illegal memory access was encountered|misaligned address|invalid device ordinal|no kernel image is available|invalid device function|unspecified launch failure|CUDA driver version is insufficient|uncorrectable ECC error|unknown error\b.*CUDA|CUDA error: unknown error|an illegal instruction was encountered/,
-    [
-      'illegal',
-      'misaligned address',
-      'invalid device',
-      'no kernel image',
-      'launch failure',
-      'driver version',
-      'ECC error',
-      'unknown error',
-    ],
+    /an illegal memory access was encountered|misaligned address|unspecified launch failure|unknown error\b.*CUDA|CUDA error: unknown error|an illegal instruction was encountered/,
+    ['illegal', 'misaligned address', 'launch failure', 'unknown error'],
   ),
-  other(
-    'device-lost',
-    'line',
-    /NVRM: Xid|GPU has fallen off the bus|Unable to determine the device handle for GPU|Driver\/library version mismatch/,
-    ['Xid', 'fallen off the bus', 'device handle for GPU', 'library version mismatch'],
-  ),
+  other('device-hardware', 'exception', /uncorrectable ECC error|hardware stack error|CUDA_ERROR_ECC_UNCORRECTABLE/, [
+    'ECC error',
+    'ECC_UNCORRECTABLE',
+    'hardware stack error',
+  ]),
+  other('device-build', 'exception', /no kernel image is available|invalid device function/, [
+    'no kernel image',
+    'invalid device function',
+  ]),
+  other('device-choice', 'exception', /invalid device ordinal/, ['invalid device ordinal']),
+  other('driver-mismatch', 'line', /CUDA driver version is insufficient|Driver\/library version mismatch/, [
+    'driver version is insufficient',
+    'library version mismatch',
+  ]),
+  other('device-lost', 'line', /NVRM: Xid|GPU has fallen off the bus|Unable to determine the device handle for GPU/, [
+    'NVRM: Xid',
+    'fallen off the bus',
+    'device handle for GPU',
+  ]),
   other('device-name', 'exception', /invalid literal for int\(\) with base \d+: '(?:GPU|MIG)-/, [
     'invalid literal for int()',
   ]),
@@ -71,7 +75,7 @@ export const neverMemory: readonly Signature[] = [
     'remote-quota',
     'exception',
     /RESOURCE_EXHAUSTED(?!: Out of memory)|ResourceExhausted: 429|429 (?:Client Error|Too Many Requests)/,
-    ['RESOURCE_EXHAUSTED', 'ResourceExhausted', '429'],
+    ['RESOURCE_EXHAUSTED', 'ResourceExhausted', '429 Client', '429 Too Many'],
   ),
   other('scheduler-end', 'line', /CANCELLED AT \S+ DUE TO (?:TIME LIMIT|PREEMPTION|NODE FAILURE)/, ['CANCELLED AT']),
   other(
@@ -119,8 +123,34 @@ export const echoes: readonly Signature[] = [
   },
 ];
 
-/** Any other exception that ended a traceback. */
+const crash = (id: string, pattern: RegExp, hints: readonly string[]): Signature => ({
+  id,
+  role: 'crash',
+  kind: 'not_memory',
+  resource: 'none',
+  place: 'exception',
+  pattern,
+  hints,
+  confidence: 'medium',
+});
+
+/** Any other exception that ended a traceback; those with an answer of their own stand first. */
 export const crashes: readonly Signature[] = [
+  crash(
+    'missing-package',
+    /^(?:ModuleNotFoundError|ImportError|PackageNotFoundError|importlib\S*PackageNotFoundError)\b/,
+    ['ModuleNotFoundError', 'ImportError', 'PackageNotFoundError'],
+  ),
+  crash(
+    'gated-model',
+    /GatedRepoError|access(?:ing)? (?:to )?(?:a |the )?gated repo|is a gated (?:repo|model)|Cannot access gated repo|(?:401|403) Client Error.{0,120}huggingface/,
+    ['GatedRepoError', 'gated', 'Client Error'],
+  ),
+  crash(
+    'not-a-number',
+    /[Ll]oss is (?:nan|NaN|inf)|contains either `?inf`?, `?nan`?|Minimum loss scale reached|[Ll]oss scale (?:already )?at minimum|(?:NaN|Inf) (?:or Inf )?(?:found|detected)|[Dd]etected (?:nan|NaN)|nonfinite|non-finite/,
+    ['oss is ', '`inf`', 'either inf', 'oss scale', 'NaN ', 'Inf ', 'etected ', 'nonfinite', 'non-finite'],
+  ),
   {
     id: 'python-exception',
     role: 'crash',
@@ -139,7 +169,7 @@ export const crashes: readonly Signature[] = [
     place: 'line',
     pattern:
       /^Fatal Python error: (?!MemoryError)|^Segmentation fault\b|exitcode\s*: -11\b|return code = -11\b|\(exitcode: -11\)/,
-    hints: ['Fatal Python error', 'Segmentation fault', '-11'],
+    hints: ['Fatal Python error', 'Segmentation fault', 'exitcode', 'return code'],
     confidence: 'medium',
   },
 ];

@@ -47,7 +47,7 @@ export const sharedMemory: readonly Signature[] = [
     'shm-rank-bus-error',
     'line',
     /failed \(exitcode: -7\)|^\s*exitcode\s*: -7\b|exits with return code = -7\b|Signal 7 \(SIGBUS\) received by PID|^Bus error\b/,
-    ['-7', 'SIGBUS', 'Bus error'],
+    ['exitcode', 'return code', 'SIGBUS', 'Bus error'],
     { role: 'possible', confidence: 'medium', candidates: ['not_memory'] },
   ),
 ];
