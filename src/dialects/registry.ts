@@ -8,6 +8,7 @@ import { hfTrainer } from './hf-trainer/index.ts';
 import { llamaFactory } from './llama-factory/index.ts';
 import { python } from './python/index.ts';
 import { torchrun } from './torchrun/index.ts';
+import { torchtune } from './torchtune/index.ts';
 import { trl } from './trl/index.ts';
 import { program, WRAPPERS } from './wrappers/index.ts';
 
@@ -25,6 +26,7 @@ export const REGISTRY: readonly Dialect[] = [
   // trainers
   axolotl,
   llamaFactory,
+  torchtune,
   alignmentHandbook,
   trl,
   hfTrainer,

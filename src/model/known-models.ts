@@ -106,8 +106,9 @@ function findStoredIn4Bits(id: string): KnownModel | undefined {
 /** Organisations on ModelScope that hold copies of other makers' models under the same names. */
 const COPIES = /^(?:LLM-Research|AI-ModelScope|modelscope)\//i;
 
+/** Of several that share a name the first, which is its maker's. */
 const byNameAlone: ReadonlyMap<string, KnownModel> = new Map(
-  knownModels.map((model) => [model.id.split('/').at(-1)!.toLowerCase(), model]),
+  [...knownModels].reverse().map((model) => [model.id.split('/').at(-1)!.toLowerCase(), model]),
 );
 
 /** Looks a model id up in the table that ships with snug; ids are those of the Hub, ModelScope's copies included. */
@@ -115,3 +116,10 @@ export function findKnownModel(id: string): KnownModel | undefined {
   const copied = COPIES.test(id) ? byNameAlone.get(id.replace(COPIES, '').toLowerCase()) : undefined;
   return byId.get(id.toLowerCase()) ?? findStoredIn4Bits(id) ?? (copied && { ...copied, id });
 }
+
+/** `-8B`, `-0.5b`, `-135M` somewhere in a name: only such a one tells a model without its maker. */
+const TELLS_SIZE = /[-_]\d+(?:\.\d+)?[bm](?![a-z])/i;
+
+/** The known model that a folder is named after: `Llama-3.2-1B-Instruct`. */
+export const findNamesake = (folder: string): KnownModel | undefined =>
+  TELLS_SIZE.test(folder) ? byNameAlone.get(folder.toLowerCase()) : undefined;

@@ -169,10 +169,10 @@ async function lookInModelScopeCache(search: Search): Promise<Answer> {
 }
 
 async function lookInTable(search: Search, trail: readonly Looked[]): Promise<Answer> {
-  const { findKnownModel, knownModels } = await knownTable();
+  const { findKnownModel, findNamesake, knownModels } = await knownTable();
   const path = isPath(search.name);
   const id = path ? idAtEnd(search.name) : search.name;
-  const known = findKnownModel(id);
+  const known = findKnownModel(id) ?? (path ? findNamesake(basename(id)) : undefined);
   if (!known) return inVain(`it is not among the ${knownModels.length} models snug knows`);
   const notes = [
     ...(path ? [`${search.name} is not on this machine: read as ${known.id} by its name`] : []),

@@ -17,9 +17,10 @@ export type AttnImplementation = 'eager' | 'sdpa' | 'flash_attention_2' | 'flash
 export type MixedPrecision = 'no' | 'bf16' | 'fp16';
 /**
  * full: logits of every token; chunked: blocks of tokens at a time (TRL); fused: Liger or cut cross-entropy, no logits at all;
- * fused_logits: one kernel over whole logits that writes their gradient in place (Unsloth's, Liger's `cross_entropy`).
+ * fused_logits: one kernel over whole logits that writes their gradient in place (Unsloth's, Liger's `cross_entropy`);
+ * chunked_logits: fp32 copies a chunk of tokens at a time, while the log-probabilities of all tokens are kept (torchtune, litgpt).
  */
-export type LossImpl = 'full' | 'chunked' | 'fused' | 'fused_logits';
+export type LossImpl = 'full' | 'chunked' | 'fused' | 'fused_logits' | 'chunked_logits';
 /** Modules that one kernel stands in for: norms, rotary embedding, gated product, LoRA layers. */
 export type FusedKernel = 'norm' | 'rotary' | 'gate' | 'lora';
 export type Strategy = 'none' | 'dp' | 'ddp' | 'zero1' | 'zero2' | 'zero3' | 'fsdp1' | 'fsdp2' | 'hsdp';

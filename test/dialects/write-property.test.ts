@@ -16,7 +16,25 @@ gradient_checkpointing_kwargs:
   use_reentrant: true
 `;
 const script = 'from transformers import HfArgumentParser, TrainingArguments\n';
+const torchtune = `# three
+model:
+  _component_: torchtune.models.mistral.lora_mistral_7b   # adapters
+  lora_attn_modules: [q_proj, v_proj]
+  lora_rank: 24
+tokenizer: {max_seq_len: 1536}
+batch_size: 8
+gradient_accumulation_steps: 4
+dataset:
+  packed: False
+optimizer:
+  _component_: torch.optim.AdamW
+  lr: 2e-4
+  fused: True
+loss: {_component_: torch.nn.CrossEntropyLoss}
+dtype: bf16
+`;
 const files = {
+  't.yaml': torchtune,
   'c.yaml': yaml,
   'tune.py': script,
   'a.json': '{"output_dir": "o",\n "bf16": true,\n "per_device_train_batch_size": 8}',
@@ -32,6 +50,9 @@ const LAUNCHES = [
   'trl sft --seed 1 --loss_type nll --dtype float16 --packing --use_peft --load_in_8bit true',
   'trl dpo --lora_r 4 --activation_offloading true --max_length 800',
   'trl grpo --max_completion_length=200',
+  'tune run lora_finetune_single_device --config t.yaml',
+  'tune run --nproc_per_node 2 lora_finetune_distributed --config t.yaml batch_size=2 ~clip_grad_norm model.lora_rank=4',
+  'tune run lora_finetune_single_device --config qwen2_5/7B_lora_single_device tokenizer.max_seq_len=700',
   'nohup accelerate launch --num_processes 2 trl/scripts/reward.py --output_dir o --config c.yaml',
 ];
 
@@ -94,8 +115,10 @@ const FOLLOWS: Partial<Record<SettingName, readonly SettingName[]>> = {
   method: ['quantization', 'lora'],
   quantization: ['method', 'lora', 'dtype'],
   lora: ['method', 'quantization'],
-  dtype: ['quantization'],
-  packing: ['paddingFree', 'attentionMask'],
+  dtype: ['quantization', 'lora', 'mixedPrecision'],
+  // torchtune packs by flex attention.
+  packing: ['paddingFree', 'attentionMask', 'attnImplementation'],
+  perDeviceTrainBatchSize: ['perDeviceEvalBatchSize'],
   // A generating trainer's rows are its completions.
   maxLength: ['generation'],
 };

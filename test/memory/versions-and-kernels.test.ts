@@ -45,6 +45,14 @@ describe('fused kernels', () => {
       LOGITS,
     );
   });
+  it('logits in chunks keep their log-probabilities, and wide copies of a chunk alone', () => {
+    const base = withTransformers('5.17');
+    const whole = peakOf(base);
+    const chunks = peakOf({ ...base, lossImpl: 'chunked_logits' });
+    // Whole: 16-bit logits, fp32 logits, log-probabilities, and a gradient. Chunks: 16-bit logits, log-probabilities, an eighth.
+    expect(whole - chunks).toBeGreaterThan(1.2 * LOGITS);
+    expect(chunks).toBeGreaterThan(peakOf({ ...base, lossImpl: 'chunked' }) + 0.5 * LOGITS);
+  });
   it('norms and gates lower the peak', () => {
     const peaks = [[], ['norm'], ['norm', 'rotary'], ['norm', 'rotary', 'gate']].map((fusedKernels) =>
       peakOf({ ...base, lossImpl: 'fused', fusedKernels: fusedKernels as PlanValues['fusedKernels'] & object }),

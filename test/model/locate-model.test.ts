@@ -90,6 +90,18 @@ describe('a local folder', () => {
     });
     expect(await failed('/mnt/models/gpt2')).toMatchObject({ code: 'unknown-model' });
   });
+
+  it('of another machine is read by its last word alone where that tells family and size', async () => {
+    expect(await found('/tmp/Llama-3.2-1B-Instruct/', {})).toMatchObject({
+      source: 'table',
+      place: 'meta-llama/Llama-3.2-1B-Instruct',
+      notes: [
+        '/tmp/Llama-3.2-1B-Instruct/ is not on this machine: read as meta-llama/Llama-3.2-1B-Instruct by its name',
+      ],
+    });
+    expect(await found('checkpoints/microsoft/phi-2', {})).toMatchObject({ place: 'microsoft/phi-2' });
+    expect(await failed('/tmp/Llama-3.2-1B-otters')).toMatchObject({ code: 'unknown-model' });
+  });
 });
 
 describe('a config that is broken', () => {

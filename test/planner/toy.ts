@@ -56,7 +56,7 @@ export function toyEstimate(values: PlanValues): Result<MemoryEstimate> {
   const kept = values.gradientCheckpointing.enabled
     ? layerBytes * 16 + layerBytes * 16 + scores
     : (layerBytes * 16 + scores) * 16;
-  const logitBytes = { full: 10, fused_logits: 6, chunked: 1, fused: 0.5 }[values.lossImpl];
+  const logitBytes = { full: 10, fused_logits: 6, chunked_logits: 6, chunked: 1, fused: 0.5 }[values.lossImpl];
   const evalBytes = values.eval ? values.perDeviceEvalBatchSize * values.maxLength * 50_000 * logitBytes * 1.5 : 0;
   const gradients = trainable * bytesOf(values.dtype);
   const optimizerStates = trainable * perState * paged;

@@ -145,7 +145,7 @@ function buildSchema() {
         bitsandbytes: version.optional(),
       })
       .optional(),
-    loss_impl: z.enum(['full', 'chunked', 'fused', 'fused_logits']).optional(),
+    loss_impl: z.enum(['full', 'chunked', 'fused', 'fused_logits', 'chunked_logits']).optional(),
     fused_kernels: z.array(z.enum(['norm', 'rotary', 'gate', 'lora'])).optional(),
     optimizer_in_backward: z.boolean().optional(),
     output_dir: text.optional(),

@@ -17,3 +17,5 @@ export const torchrun: Dialect<TorchrunDetail> = {
   read: readTorchrun,
   write: writeTorchrun,
 };
+
+export { badOption, processesOfOptions } from './read.ts';

@@ -1,7 +1,7 @@
 import { type Diagnostic, error, fail, note, ok, type Result, warning } from '../../core/index.ts';
 import { formatOrigin, type Origin } from '../../spec/index.ts';
 import type { Unread } from '../contract.ts';
-import type { Claim, Position, Reading, Target } from '../dialect.ts';
+import type { Claim, Position, Processes, Reading, Target } from '../dialect.ts';
 import { pythonInvocation } from '../python/index.ts';
 import { lastOption, type OptionScan, programName, type SeenOption, scanOptions } from '../scan-options.ts';
 import { TORCHRUN_DEFAULT, TORCHRUN_MODULES, TORCHRUN_OPTIONS, variableOf } from './keys.ts';
@@ -36,23 +36,33 @@ export function readTorchrun(_claim: Claim, position: Position): Result<Reading<
       }),
     );
   }
-  const perNode = readPerNode(scan, position);
-  const nodes = readNodes(scan, position);
   const invocation = pythonInvocation(position);
   return ok({
     spec: {},
-    processes: { nodes: nodes.value, perNode: perNode.value, distributed: true, origin: perNode.origin },
+    ...processesOfOptions(scan, position),
     handOn: { kind: 'target', target },
     ...(invocation?.interpreter === undefined ? {} : { python: argv[invocation.interpreter]! }),
-    unread: unreadOptions(scan),
-    diagnostics: [...perNode.diagnostics, ...nodes.diagnostics, ...tooFewGpus(perNode, position)],
     detail: { perNode: lastOption(scan, '--nproc-per-node'), optionsFrom },
   });
 }
 
+/** What torchrun's options say about processes, wherever they stand: its own command, or one that passes them on. */
+export function processesOfOptions(
+  scan: OptionScan,
+  position: Position,
+): { readonly processes: Processes; readonly unread: readonly Unread[]; readonly diagnostics: readonly Diagnostic[] } {
+  const perNode = readPerNode(scan, position);
+  const nodes = readNodes(scan, position);
+  return {
+    processes: { nodes: nodes.value, perNode: perNode.value, distributed: true, origin: perNode.origin },
+    unread: unreadOptions(scan),
+    diagnostics: [...perNode.diagnostics, ...nodes.diagnostics, ...tooFewGpus(perNode, position)],
+  };
+}
+
 const WHY = { unknown: 'is no option', ambiguous: 'could be several options', 'no-value': 'needs a value' } as const;
 
-const badOption = (argv: readonly string[], { index, why }: NonNullable<OptionScan['stuck']>): Diagnostic =>
+export const badOption = (argv: readonly string[], { index, why }: NonNullable<OptionScan['stuck']>): Diagnostic =>
   error('bad-option', `${argv[index]} ${WHY[why]} of torchrun 2.13`.replace('value of', 'value in'), {
     location: `argv[${index}]`,
     help: "options of the script come after the script's name; torchrun --help lists the launcher's own",

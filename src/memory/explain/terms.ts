@@ -120,6 +120,11 @@ const FUSED: readonly [string, string] = [
   'https://github.com/linkedin/Liger-Kernel/blob/main/src/liger_kernel/ops/fused_linear_cross_entropy.py',
 ];
 
+const CHUNKED_LOGITS: readonly [string, string] = [
+  'logits of every token, and the log-probabilities of all of them in fp32; fp32 copies of the logits an eighth at a time',
+  'torchtune 0.6 torchtune/modules/loss/ce_chunked_output_loss.py',
+];
+
 function logits({ run, facts }: TermInput): Explained {
   const { values, objective } = run;
   const plain = objective.loss === 'tokens';
@@ -128,7 +133,9 @@ function logits({ run, facts }: TermInput): Explained {
       ? CHUNKED
       : plain && values.lossImpl === 'fused'
         ? FUSED
-        : LOSSES[objective.loss];
+        : plain && values.lossImpl === 'chunked_logits'
+          ? CHUNKED_LOGITS
+          : LOSSES[objective.loss];
   const rows = values.perDeviceTrainBatchSize * objective.rowsPerRow;
   const tokens = objective.loss === 'completion' ? objective.completionTokens : values.maxLength;
   return {

@@ -7,6 +7,7 @@ import { runOps, softcap } from '../rules/run-ops.ts';
 import { share } from '../tape/gradients.ts';
 import { add, cast, copy, keepOutput, matmul, offset, scale, slice } from '../tape/primitives.ts';
 import { F32, type Node, type Tape, Tensor } from '../tape/tape.ts';
+import { split } from '../tape/views.ts';
 import { completionLoss, oddsRatioLoss, preferenceLoss } from './preference-loss.ts';
 import { smoothedLoss } from './smoothed-loss.ts';
 
@@ -81,6 +82,8 @@ function tokenLoss(
       return fullLoss(ctx, description, plan, hidden, options);
     case 'chunked':
       return chunkedLoss(ctx, description, plan, hidden);
+    case 'chunked_logits':
+      return chunkedLogitsLoss(ctx, description, plan, hidden);
     case 'fused':
       return fusedLoss(ctx, description, plan, hidden);
   }
@@ -251,6 +254,53 @@ function chunkedLoss(
   // The blocks' inputs are views of the sorted states: kept until the first block has run backward.
   tape.save(roots[0]!, kept);
   tape.drop(sorted);
+  return tape.node(1, F32, () => {
+    for (const root of roots) root.grad = tape.bytes(0);
+  });
+}
+
+/** Parts that torchtune's losses split the tokens into (`num_output_chunks`). */
+const LOGITS_CHUNKS = 8;
+
+/**
+ * torchtune's CEWithChunkedOutputLoss: the head on one part of the tokens after the other, all logits there before the
+ * loss; each part has an fp32 copy for a moment, and its log-probabilities are kept. Source:
+ * torchtune/modules/loss/ce_chunked_output_loss.py, modules/transformer.py `chunked_output`.
+ */
+function chunkedLogitsLoss(
+  ctx: Context,
+  description: ModelDescription,
+  plan: ParameterPlan,
+  hidden: Tensor,
+): LossRoot | null {
+  const { tape } = ctx;
+  const rows = hidden.elements / description.hiddenSize;
+  const chunks = Math.min(LOGITS_CHUNKS, rows);
+  const leaf = plan.head.weight?.tensor.node?.leaf;
+  if (leaf) leaf.uses += chunks - 1;
+  const each = Math.ceil(rows / chunks);
+  const sizes = Array.from({ length: chunks }, (_, i) => Math.max(0, Math.min(each, rows - i * each)));
+  const states = split(
+    tape,
+    hidden,
+    sizes.map((size) => size * description.hiddenSize),
+    false,
+  );
+  tape.drop(hidden);
+  const parts = states.map((part) => {
+    const logits = logitsOf(ctx, description, plan, part);
+    tape.drop(part);
+    return logits;
+  });
+  const roots = parts.flatMap((logits): Node[] => {
+    const wide = cast(tape, logits, F32);
+    const { root, kept } = crossEntropy(tape, wide);
+    tape.drop(wide);
+    tape.drop(kept);
+    return root ? [root] : [];
+  });
+  for (const logits of parts) tape.drop(logits);
+  if (roots.length === 0) return null;
   return tape.node(1, F32, () => {
     for (const root of roots) root.grad = tape.bytes(0);
   });
