@@ -2,6 +2,7 @@
 import type { Dialect } from '../dialect.ts';
 import { claimTorchtuneFile, TORCHTUNE_SIGN } from './claim-file.ts';
 import { startOfTorchtune } from './detect.ts';
+import { TORCHTUNE_EXAMPLES } from './example.ts';
 import { readTorchtune, type TorchtuneDetail } from './read.ts';
 import { writeTorchtune } from './write.ts';
 
@@ -11,6 +12,7 @@ export const torchtune: Dialect<TorchtuneDetail> = {
   kind: 'trainer',
   title: 'torchtune',
   docs: 'https://meta-pytorch.org/torchtune/main/deep_dives/configs.html',
+  examples: TORCHTUNE_EXAMPLES,
   detect: (position, context) => startOfTorchtune(position, context)?.claim,
   read: (_, position, context) => readTorchtune(startOfTorchtune(position, context)!, position, context),
   write: writeTorchtune,
