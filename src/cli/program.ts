@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
+import { parseBytes } from '../core/index.ts';
 import type { CheckFormat } from '../report/index.ts';
 import { LEVER_CLASSES, type LeverClass } from '../spec/index.ts';
 
@@ -19,6 +20,11 @@ export interface PreflightFlags {
 export interface RunFlags extends PreflightFlags {
   readonly retries?: number;
   readonly dryRun?: boolean;
+  /** `true`: without a folder. */
+  readonly continue?: string | true;
+  readonly logLimit?: number;
+  /** Seconds. */
+  readonly grace?: number;
 }
 
 export interface CheckFlags extends PreflightFlags {
@@ -68,6 +74,17 @@ function parseCount(text: string): number {
   return Number(text);
 }
 
+function parseDuration(text: string): number {
+  if (!/^\d{1,6}(?:\.\d+)?$/.test(text)) throw new InvalidArgumentError('give a number, such as 30 or 0.5.');
+  return Number(text);
+}
+
+function parseSize(text: string): number {
+  const bytes = parseBytes(text);
+  if (bytes === undefined || bytes < 1) throw new InvalidArgumentError('give a size such as 512MiB or 2GiB.');
+  return bytes;
+}
+
 const collect = (text: string, before: readonly string[] = []): string[] => [...before, text];
 
 const addGpuOption = (command: Command): Command =>
@@ -113,6 +130,9 @@ export function buildProgram(): Command {
     .description('check a run, make it fit, start it, watch it, and start it again smaller when it runs out of memory')
     .argument('[launch...]', 'a snug.yaml, or -- and the training command')
     .option('--retries <n>', 'how often to start again after running out of VRAM (default 3)', parseCount)
+    .option('--continue [folder]', 'go on with a run that was broken off: its run folder, or the newest')
+    .option('--grace <seconds>', 'from asking the trainer to end to killing it (default 30)', parseDuration)
+    .option('--log-limit <size>', 'past it output.log keeps only its head and its end (default 1GiB)', parseSize)
     .option('--dry-run', 'show the command and every changed file, start nothing')
     .addHelpText(
       'after',
@@ -120,6 +140,7 @@ export function buildProgram(): Command {
         'snug run -- accelerate launch train.py --per_device_train_batch_size 8',
         'snug run --retries 4 -- torchrun --nproc-per-node 2 train.py --bf16 true',
         'snug run snug.yaml --mode refuse',
+        'snug run --continue',
         'snug run --dry-run --gpu 24GiB -- trl sft --config sft.yaml',
       )}\nExit code: the trainer's own (128+N for a signal); 11 refused, 12 cannot be estimated and\n--mode refuse, 13 still out of VRAM after the last retry, 14 out of host RAM,\n127 command not found, 2 usage, 3 the config cannot be read.\n`,
     )

@@ -1,6 +1,16 @@
+import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import { type Ending, type RunHost, type RunResult, run } from '../jobs/index.ts';
+import {
+  type ContinueRequest,
+  continueRun,
+  type Ending,
+  type LaunchTarget,
+  type RunHost,
+  type RunResult,
+  run,
+} from '../jobs/index.ts';
 import {
   checkJson,
   diagnosticJson,
@@ -64,23 +74,41 @@ function dryRunCode(verdict: string | undefined, decision: 'start' | 'stop'): nu
 
 /** `snug run`. */
 export async function runAction(launch: string[], flags: RunFlags, command: Command): Promise<void> {
-  const targets = readLaunchArgs(launch, command);
+  const continues = flags.continue !== undefined;
+  const targets = continues && launch.length === 0 ? [] : readLaunchArgs(launch, command);
   if (targets.length > 1)
     command.error('error[usage]: run takes one launch at a time\n  help: snug check looks at several');
   const terminal = createTerminal({ quiet: flags.quiet === true || flags.json === true });
   const ports = createPorts({ online: flags.online === true });
   const stop = await terminal.spin('looking at the launch and the machine');
   const talk = createTalk(terminal, flags, stop);
-  const request = {
-    ...preflightRequest(targets[0]!, flags, true),
-    dryRun: flags.dryRun === true,
-    retriesAsked: flags.retries !== undefined,
-  };
-  const result = await run(ports, request, talk.host);
+  const result = continues
+    ? await continueRun(ports, continueRequest(targets[0], flags), talk.host)
+    : await run(ports, { ...preflightRequest(targets[0]!, flags, true), ...runFlags(flags) }, talk.host);
   stop();
   talk.finish(result);
   process.exitCode = exitCodeOf(result);
 }
+
+const runFlags = (flags: RunFlags) => ({
+  dryRun: flags.dryRun === true,
+  retriesAsked: flags.retries !== undefined,
+  ...(flags.grace === undefined ? {} : { stopGraceMs: flags.grace * 1000 }),
+  ...(flags.logLimit === undefined ? {} : { logLimitBytes: flags.logLimit }),
+});
+
+/** Only what was given now; the rest is as it was when the run began. */
+function continueRequest(target: LaunchTarget | undefined, flags: RunFlags): ContinueRequest {
+  const { set, target: _, ...asked } = preflightRequest(target ?? { kind: 'command', argv: [] }, flags, true);
+  return {
+    folder: flags.continue === true ? undefined : flags.continue,
+    target,
+    asked: { ...asked, ...(set.length > 0 ? { set } : {}), ...runFlags(flags) },
+  };
+}
+
+/** Beside this very file once it is built. */
+const WATCHER = fileURLToPath(new URL('./watcher.js', import.meta.url));
 
 function createTalk(terminal: Terminal, flags: RunFlags, stopSpinner: () => void) {
   const style = { colour: terminal.errColour, width: terminal.width, unicode: terminal.unicode };
@@ -89,6 +117,7 @@ function createTalk(terminal: Terminal, flags: RunFlags, stopSpinner: () => void
     stdout: process.stdout,
     stderr: process.stderr,
     pid: process.pid,
+    watcherProgram: existsSync(WATCHER) ? WATCHER : undefined,
     exitCodeOf,
     onReport: (report, starts) => {
       stopSpinner();

@@ -1,7 +1,7 @@
 import { isAbsolute, join } from 'node:path';
 import type { Ports } from '../core/index.ts';
 import type { PlanValues } from '../spec/index.ts';
-import { newestCompleteCheckpoint } from '../supervisor/index.ts';
+import { newestCompleteCheckpoint, type SkippedCheckpoint } from '../supervisor/index.ts';
 
 /** An attempt, as far as its checkpoints are concerned. */
 export interface CheckpointWriter {
@@ -16,6 +16,13 @@ export interface RunCheckpoint {
   readonly step: number;
   /** Settings under which it was written; undefined: not known. */
   readonly values: PlanValues | undefined;
+  /** Output folder of the attempt it lies in. */
+  readonly outputDir: string;
+  /** The micro batch it carries; some trainers take it over the flag they are given. undefined: it names none. */
+  readonly trainBatchSize: number | undefined;
+  readonly maxSteps: number | undefined;
+  /** Newer ones that are not whole, newest first. */
+  readonly skipped: readonly SkippedCheckpoint[];
 }
 
 /** Clocks of network volumes lag; a checkpoint this much older than the attempt may still be its own. */
@@ -51,7 +58,10 @@ export function savedByRun(ports: Ports, attempts: readonly CheckpointWriter[]):
       return own;
     });
     if (found) {
-      return { checkpoint: { path: found.path, step: found.step, values: writerOf(found.path)!.values }, anything };
+      const { path, step, trainBatchSize, maxSteps, skipped } = found;
+      const { values } = writerOf(path)!;
+      const { outputDir } = attempt;
+      return { checkpoint: { path, step, values, outputDir, trainBatchSize, maxSteps, skipped }, anything };
     }
   }
   return { checkpoint: undefined, anything };

@@ -1,8 +1,10 @@
 import type { Ports } from '../core/index.ts';
+import type { ContinueRequest } from './continue-run.ts';
 import type { RunHost, RunRequest } from './run.ts';
 import type { RunResult } from './run-result.ts';
 
 export { check } from './check.ts';
+export type { ContinueRequest } from './continue-run.ts';
 export { type DiagnoseOutcome, type DiagnoseRequest, diagnose } from './diagnose/diagnose.ts';
 export type { OpenedLog, OpenLog } from './diagnose/read-logs.ts';
 export { estimatePlans, type PlanEstimate } from './estimate-plans.ts';
@@ -17,3 +19,7 @@ export { type SurveyOutcome, surveyGpus } from './survey-gpus.ts';
 /** Starting and supervising is loaded only when something is started. */
 export const run = async (ports: Ports, request: RunRequest, host: RunHost): Promise<RunResult> =>
   (await import('./run.ts')).run(ports, request, host);
+
+/** Goes on with a run that was broken off. */
+export const continueRun = async (ports: Ports, request: ContinueRequest, host: RunHost): Promise<RunResult> =>
+  (await import('./continue-run.ts')).continueRun(ports, request, host);

@@ -1,9 +1,11 @@
 import type { Ports } from '../core/index.ts';
+import type { LaunchReading } from '../dialects/index.ts';
 import type { MemoryEstimate } from '../memory/index.ts';
 import { replan } from '../planner/index.ts';
 import type { RunEvent } from '../report/index.ts';
 import { type PlanValues, planValues, type SpecChange, type TrainingSpec } from '../spec/index.ts';
 import type { RunCheckpoint, SavedByRun } from './checkpoint-of-run.ts';
+import { freshOutputDir, type StartOver } from './fresh-output.ts';
 import { planWithPackages } from './plan-with-packages.ts';
 import type { Preflight } from './preflight.ts';
 import type { MadeAttempt } from './run-attempts.ts';
@@ -95,35 +97,45 @@ export async function nextAttempt(ports: Ports, request: NextAttemptRequest): Pr
     values: next.plan.values,
   };
   if (checkpoint && next.keepsCheckpoint) {
-    return {
-      kind: 'retry',
-      planned: { ...planned, resumeFrom: checkpoint },
-      events: [replanned, { kind: 'resuming', checkpoint: checkpoint.path, step: checkpoint.step }],
-    };
+    const resumed = resume(reading, checkpoint);
+    return { kind: 'retry', planned: { ...planned, ...resumed.planned }, events: [replanned, ...resumed.events] };
   }
-  return startOver(request, planned, replanned, next.keepsCheckpoint);
+  const { reason, outputDir } = startOver(ports, reading, request.saved, next.keepsCheckpoint);
+  return {
+    kind: 'retry',
+    planned: outputDir === undefined ? planned : { ...planned, freshOutputDir: outputDir },
+    events: [replanned, { kind: 'starting-over', outputDir, reason }],
+  };
 }
 
-/** Output of the failed attempt is never written over: what it saved may be all there is of the work so far. */
-function startOver(
-  { preflight, made, saved }: NextAttemptRequest,
-  planned: PlannedAttempt,
-  replanned: RunEvent,
+/** Goes on from a checkpoint, in the output folder it lies in. */
+export function resume(
+  reading: LaunchReading,
+  checkpoint: RunCheckpoint,
+): { readonly planned: Pick<PlannedAttempt, 'resumeFrom' | 'freshOutputDir'>; readonly events: readonly RunEvent[] } {
+  const { path, step, outputDir, skipped } = checkpoint;
+  const own = reading.spec.outputDir?.value ?? undefined;
+  return {
+    planned: { resumeFrom: checkpoint, ...(outputDir === own ? {} : { freshOutputDir: outputDir }) },
+    events: [
+      ...skipped.map((one): RunEvent => ({ kind: 'checkpoint-skipped', checkpoint: one.path, reason: one.reason })),
+      { kind: 'resuming', checkpoint: path, step },
+    ],
+  };
+}
+
+/** Why there is nothing to go on from, and where the run starts over. */
+export function startOver(
+  ports: Ports,
+  reading: LaunchReading,
+  saved: SavedByRun,
   keepsCheckpoint: boolean,
-): NextAttempt {
-  const { reading } = preflight;
+): StartOver {
   const reason =
     reading.resume.kind === 'unsupported'
       ? reading.resume.reason
       : keepsCheckpoint
         ? 'no complete checkpoint was written yet'
         : 'the new settings do not fit the checkpoint';
-  const outputDir = reading.spec.outputDir?.value ?? undefined;
-  const fresh = outputDir === undefined ? undefined : `${outputDir.replace(/\/+$/, '')}-retry-${made.length}`;
-  const movable = saved.anything && fresh !== undefined && reading.writable('outputDir', fresh) === true;
-  return {
-    kind: 'retry',
-    planned: movable ? { ...planned, freshOutputDir: fresh } : planned,
-    events: [replanned, { kind: 'starting-over', outputDir: movable ? fresh : undefined, reason }],
-  };
+  return { reason, outputDir: saved.anything ? freshOutputDir(ports, reading) : undefined };
 }

@@ -4,15 +4,20 @@ import { classify, type Evidence, type Failure } from '../diagnosis/index.ts';
 import { writeLaunch } from '../dialects/index.ts';
 import { detectHardware, type Gpu, sampleVram } from '../hardware/index.ts';
 import type { MemoryEstimate } from '../memory/index.ts';
-import { type AttemptSummary, changeJson, maskKnown, maskSecrets, secretsIn, snakeCased } from '../report/index.ts';
+import { type AttemptSummary, secretsIn } from '../report/index.ts';
 import type { SpecChange } from '../spec/index.ts';
-import { defaultTimings, startAttempt } from '../supervisor/index.ts';
+import { defaultTimings, startAttempt, startWatcher } from '../supervisor/index.ts';
+import { saveLaunch, saveOutcome } from './attempt-files.ts';
 import { type CheckpointWriter, savedByRun } from './checkpoint-of-run.ts';
+import { type ContinueAttempt, saveContinueRecord } from './continue-record.ts';
+import { continueAttempt, earlierWriters } from './continued.ts';
+import type { EarlierRun } from './earlier-run.ts';
 import { hostRamEnded } from './host-ram-levers.ts';
 import { nextAttempt, type PlannedAttempt, startingValues } from './next-attempt.ts';
 import type { Preflight } from './preflight.ts';
-import type { RunHost } from './run.ts';
-import { createRunFolder, type RunFolder, runName } from './run-folder.ts';
+import { nameProcess } from './processes.ts';
+import type { RunHost, RunRequest } from './run.ts';
+import { createRunFolder, openRunFolder, type RunFolder, runName } from './run-folder.ts';
 import { type AttemptRecord, createRunRecord, type Ending, type RunState } from './run-record.ts';
 import type { RunResult } from './run-result.ts';
 import { startable } from './startable.ts';
@@ -21,8 +26,11 @@ import { waitUntilFree } from './wait-until-free.ts';
 export interface AttemptsRequest {
   readonly preflight: Preflight;
   readonly changes: readonly SpecChange[];
-  readonly configPath: string | undefined;
+  /** As it was asked for; a later `--continue` asks the same. */
+  readonly request: RunRequest;
   readonly maxRetries: number;
+  /** The broken-off run to go on with. */
+  readonly earlier: EarlierRun | undefined;
 }
 
 /** An attempt that was made. */
@@ -34,23 +42,31 @@ export interface MadeAttempt extends CheckpointWriter {
 
 /** Starts the run, and starts it again smaller for as long as it runs out of device memory and the policy allows. */
 export async function runAttempts(ports: Ports, host: RunHost, request: AttemptsRequest): Promise<RunResult> {
-  const { preflight } = request;
-  const folder = createRunFolder(ports, runName(preflight.reading.command.argv, request.configPath));
+  const { preflight, earlier } = request;
+  const { target } = request.request;
+  const name = runName(preflight.reading.command.argv, target.kind === 'config' ? target.path : undefined);
+  const folder = earlier ? openRunFolder(ports, earlier.path) : createRunFolder(ports, name);
   if (!folder.ok) return { kind: 'unreadable', diagnostics: folder.error };
   const loop = await createLoop(ports, host, request, folder.value);
   try {
     return await loop.go();
   } finally {
-    loop.stopListening();
+    await loop.close();
   }
 }
 
 async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest, folder: RunFolder) {
-  const { preflight } = request;
-  const gpus = await runningGpus(ports, preflight);
-  const sample = gpus.length > 0 ? () => sampleVram(ports, gpus) : undefined;
-  const baseline = sample ? await sample() : undefined;
-  const save = createRunRecord(ports, folder, { argv: preflight.reading.command.argv, pid: host.pid });
+  const { preflight, earlier } = request;
+  const watcher = host.watcherProgram === undefined ? undefined : startWatcher(host.watcherProgram);
+  const { argv } = preflight.reading.command;
+  const save = createRunRecord(ports, folder, { argv, pid: host.pid, before: earlier });
+  const secrets = secretsIn(argv, { ...ports.environment, ...preflight.reading.env });
+  const before = earlier ? earlierWriters(earlier, preflight) : [];
+  const attemptsBefore = Math.max(
+    0,
+    ...ports.files.list(join(folder.path, 'attempts')).map(Number).filter(Number.isInteger),
+  );
+  const kept: ContinueAttempt[] = [...(earlier?.record.attempts ?? [])];
   const made: MadeAttempt[] = [];
   const records: AttemptRecord[] = [];
   const summaries: AttemptSummary[] = [];
@@ -77,6 +93,27 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
   const saveState = (state: RunState['state'], rest: Partial<RunState> = {}): void =>
     tell(save({ state, verdict: preflight.report.plan?.verdict ?? 'unknown', attempts: records, ...rest }));
 
+  const saveContinue = (trainer: number | undefined): void =>
+    tell(
+      saveContinueRecord(folder, {
+        request: request.request,
+        cwd: ports.cwd,
+        attempts: kept,
+        processes: {
+          snug: nameProcess(host.pid),
+          watcher: nameProcess(watcher?.pid),
+          trainer: nameProcess(trainer),
+        },
+      }),
+    );
+
+  // A kill from here on leaves something to continue.
+  saveState('starting');
+  saveContinue(undefined);
+  const gpus = await runningGpus(ports, preflight);
+  const sample = gpus.length > 0 ? () => sampleVram(ports, gpus) : undefined;
+  const baseline = sample ? await sample() : undefined;
+
   const end = (ending: Ending): RunResult => {
     const result: RunResult = { kind: 'ended', ending, attempts: summaries, runFolder: folder.path };
     saveState('ended', { ending, exitCode: host.exitCodeOf(result) });
@@ -95,15 +132,10 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
     if (!fitted.ok) return fitted.error;
     const launch = startable(fitted.value.argv);
     const env = { ...launch.env, ...fitted.value.env };
-    for (const file of fitted.value.files) tell(folder.save(file.copy, file.text));
-    tell(
-      folder.save(join(opened.value, 'command.json'), {
-        argv: maskSecrets(launch.argv),
-        env: maskSecrets(env),
-        cwd: ports.cwd,
-      }),
-    );
-    tell(folder.save(join(opened.value, 'changes.json'), planned.changes.map(changeJson)));
+    const cwd = ports.cwd;
+    for (const problem of saveLaunch(folder, opened.value, { ...launch, env, cwd }, fitted.value, planned.changes)) {
+      tell(problem);
+    }
     const outputDir = planned.freshOutputDir ?? preflight.reading.spec.outputDir?.value ?? undefined;
     const started = ports.now();
     records.push({
@@ -115,6 +147,9 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
       resumedFrom: planned.resumeFrom?.path ?? null,
       outputDir: outputDir ?? null,
     });
+    kept.push({ startedMs: started.getTime(), outputDir, changes: planned.changes });
+    // Before the trainer writes anything: what it leaves must be known to be this run's.
+    saveContinue(undefined);
     host.emit({
       kind: 'attempt-started',
       attempt: number,
@@ -127,6 +162,9 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
       env: { ...ports.environment, ...env },
       cwd: ports.cwd,
       logPath: join(opened.value, 'output.log'),
+      logLimitBytes: request.request.logLimitBytes,
+      secrets,
+      watcher,
       samplesPath: join(opened.value, 'samples.jsonl'),
       stdout: host.stdout,
       stderr: host.stderr,
@@ -135,9 +173,11 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
         'expandable_segments:True',
       ),
       ...defaultTimings,
+      stopGraceMs: request.request.stopGraceMs ?? defaultTimings.stopGraceMs,
     });
     running = child;
     saveState('running');
+    saveContinue(child.pid);
     const evidence = await child.ended;
     running = undefined;
     host.beginLine(evidence.unfinishedLines ?? []);
@@ -157,8 +197,8 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
     const { exitCode, signal, peakVramBytes, peakRamBytes } = evidence;
     const ended = ports.now();
     const durationMs = ended.getTime() - started.getTime();
-    records[number - 1] = {
-      ...records[number - 1]!,
+    records[records.length - 1] = {
+      ...records.at(-1)!,
       endedAt: ended.toISOString(),
       exitCode: exitCode ?? null,
       signal: signal ?? null,
@@ -166,21 +206,7 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
       peakVramBytes: peakVramBytes ?? null,
       peakRamBytes,
     };
-    tell(
-      folder.save(
-        join(path, 'outcome.json'),
-        maskKnown(
-          snakeCased({
-            exitCode: exitCode ?? null,
-            signal: signal ?? null,
-            durationMs,
-            failure: failure ?? null,
-            evidence,
-          }) as object,
-          secretsIn(records[number - 1]!.argv, { ...ports.environment, ...preflight.reading.env }),
-        ),
-      ),
-    );
+    tell(saveOutcome(folder, path, { evidence, failure, durationMs }, secrets));
     summaries.push({
       attempt: number,
       durationMs,
@@ -210,16 +236,22 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
   }
 
   async function go(): Promise<RunResult> {
-    saveState('starting');
-    let planned = firstAttempt(preflight, request.changes);
+    const continued = earlier && continueAttempt(ports, preflight, earlier);
+    for (const event of continued?.events ?? []) host.emit(event);
+    let planned = continued?.planned ?? firstAttempt(preflight, request.changes);
+    await watcher?.ready;
     for (;;) {
-      const attempted = await attempt(planned, made.length + 1);
+      const attempted = await attempt(planned, attemptsBefore + made.length + 1);
       if (!('evidence' in attempted)) return { kind: 'unreadable', diagnostics: attempted };
       made.push(attempted);
       const over = endingOf(attempted, signalled);
       if (over) {
         if (attempted.evidence.exitCode === 0)
-          host.emit({ kind: 'finished', attempts: made.length, durationMs: ports.now().getTime() - began });
+          host.emit({
+            kind: 'finished',
+            attempts: attemptsBefore + made.length,
+            durationMs: ports.now().getTime() - began,
+          });
         if (over.whose === 'snug' && over.reason === 'out-of-host-ram') {
           const { failure, evidence, values } = attempted;
           const { hardware } = preflight;
@@ -231,7 +263,7 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
       }
       if (!(await waitUntilFree(host, sample, baseline))) return end({ whose: 'snug', reason: 'out-of-vram' });
       if (signalled) return end({ whose: 'trainer', exitCode: undefined, signal: signalled });
-      const saved = savedByRun(ports, made);
+      const saved = savedByRun(ports, [...before, ...made]);
       const next = await nextAttempt(ports, { preflight, made, saved, maxRetries: request.maxRetries });
       for (const event of next.events) host.emit(event);
       if (next.kind === 'give-up') return end({ whose: 'snug', reason: 'out-of-vram' });
@@ -239,7 +271,11 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
     }
   }
 
-  return { go, stopListening };
+  const close = async (): Promise<void> => {
+    await watcher?.dismiss();
+    stopListening();
+  };
+  return { go, close };
 }
 
 /** GPUs that are really there, also when another card is planned for. */

@@ -49,7 +49,11 @@ export function createRunFolder(ports: Ports, name: string): Result<RunFolder> {
   const root = join(ports.cwd, '.snug', 'runs');
   let id = `${stamp}-${name}`;
   for (let copy = 2; ports.files.info(join(root, id)); copy++) id = `${stamp}-${name}-${copy}`;
-  const path = join(root, id);
+  return openRunFolder(ports, join(root, id));
+}
+
+/** A run folder by its path, made where it is not there. */
+export function openRunFolder(ports: Ports, path: string): Result<RunFolder> {
   const made = ports.store.makeFolder(join(path, 'attempts'));
   if (!made.ok) return fail(cannotWrite(path, made.code));
   const save = (file: string, content: object | string): Diagnostic | undefined => {
@@ -57,7 +61,7 @@ export function createRunFolder(ports: Ports, name: string): Result<RunFolder> {
     return written.ok ? undefined : cannotWrite(file, written.code);
   };
   return ok({
-    id,
+    id: basename(path),
     path,
     save,
     saveState: (state) => save(join(path, 'run.json'), state),

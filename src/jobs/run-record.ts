@@ -42,9 +42,17 @@ export interface RunState {
   readonly exitCode?: number;
 }
 
+/** What `run.json` begins with. */
+export interface RecordedLaunch {
+  readonly argv: readonly string[];
+  readonly pid: number;
+  /** Of a run that is gone on with: when it began, and its attempts as they stand in the file. */
+  readonly before?: { readonly startedAt: string | undefined; readonly attempts: readonly object[] } | undefined;
+}
+
 /** Keeps `run.json` true after every step; a crash of snug leaves the last whole state. */
-export function createRunRecord(ports: Ports, folder: RunFolder, launch: { argv: readonly string[]; pid: number }) {
-  const startedAt = ports.now().toISOString();
+export function createRunRecord(ports: Ports, folder: RunFolder, launch: RecordedLaunch) {
+  const startedAt = launch.before?.startedAt ?? ports.now().toISOString();
   const secrets = secretsIn(launch.argv, ports.environment);
   return (state: RunState): Diagnostic | undefined => {
     const attempts = state.attempts.map((attempt) => ({ ...attempt, argv: maskSecrets(attempt.argv) }));
@@ -56,7 +64,16 @@ export function createRunRecord(ports: Ports, folder: RunFolder, launch: { argv:
       cwd: ports.cwd,
       pid: launch.pid,
       argv: maskSecrets(launch.argv),
-      ...maskKnown(snakeCased({ ...state, attempts }) as object, secrets),
+      ...maskKnown(withEarlier(snakeCased({ ...state, attempts }) as SavedRun, launch), secrets),
     });
   };
 }
+
+interface SavedRun {
+  readonly attempts: readonly object[];
+}
+
+const withEarlier = (saved: SavedRun, { before }: RecordedLaunch): SavedRun => ({
+  ...saved,
+  attempts: [...(before?.attempts ?? []), ...saved.attempts],
+});

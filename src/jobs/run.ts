@@ -3,6 +3,7 @@ import { type Diagnostic, error, type Ports } from '../core/index.ts';
 import type { CheckReport, RunEvent } from '../report/index.ts';
 import type { SpecChange } from '../spec/index.ts';
 import { check } from './check.ts';
+import type { EarlierRun } from './earlier-run.ts';
 import type { LaunchTarget } from './launch-target.ts';
 import type { Preflight, PreflightRequest } from './preflight.ts';
 import { runAttempts } from './run-attempts.ts';
@@ -13,6 +14,12 @@ export interface RunRequest extends PreflightRequest {
   readonly dryRun: boolean;
   /** Whether `--retries` was given: then also a mode that leaves settings alone may retry smaller. */
   readonly retriesAsked: boolean;
+  /** Past it `output.log` keeps only its head and its tail; default 1 GiB. */
+  readonly logLimitBytes?: number | undefined;
+  /** From SIGTERM to SIGKILL; default 30 s. */
+  readonly stopGraceMs?: number | undefined;
+  /** The broken-off run to go on with. */
+  readonly continued?: EarlierRun | undefined;
 }
 
 /** What a run needs of the terminal it runs in. */
@@ -20,6 +27,8 @@ export interface RunHost {
   readonly stdout: NodeJS.WritableStream;
   readonly stderr: NodeJS.WritableStream;
   readonly pid: number;
+  /** Script of the process that ends the trainer should snug be killed; undefined: there is none here. */
+  readonly watcherProgram: string | undefined;
   readonly emit: (event: RunEvent) => void;
   /** Shown before anything is started; `starts`: the run goes on from here. */
   readonly onReport: (report: CheckReport, starts: boolean) => void;
@@ -69,7 +78,8 @@ export async function run(ports: Ports, request: RunRequest, host: RunHost): Pro
   return runAttempts(ports, host, {
     preflight: outcome,
     changes: decision.changes,
-    configPath: request.target.kind === 'config' ? request.target.path : undefined,
+    request,
+    earlier: request.continued,
     maxRetries: asked ? outcome.policy.maxRetries : 0,
   });
 }

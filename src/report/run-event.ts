@@ -60,6 +60,12 @@ export type RunEvent =
       readonly calibratedBytes: number | undefined;
       readonly distributed: Distributed | undefined;
     }
+  /** A run that was broken off goes on in its own folder. */
+  | { readonly kind: 'continuing'; readonly runFolder: string; readonly attempts: number }
+  /** snug's watcher is still ending the trainer of the run that is to be continued. */
+  | { readonly kind: 'waiting-for-watcher'; readonly pid: number }
+  /** A checkpoint that is not whole is passed over, and left where it is. */
+  | { readonly kind: 'checkpoint-skipped'; readonly checkpoint: string; readonly reason: string }
   | { readonly kind: 'resuming'; readonly checkpoint: string; readonly step: number | undefined }
   | { readonly kind: 'starting-over'; readonly outputDir: string | undefined; readonly reason: string }
   | { readonly kind: 'given-up'; readonly reason: string; readonly wouldHelp: readonly string[] }

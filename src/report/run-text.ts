@@ -153,6 +153,14 @@ function eventLines(event: RunEvent, options: TextOptions): readonly string[] {
       return attemptEnded(event, options);
     case 'replanned':
       return replanned(event, options);
+    case 'continuing':
+      return [
+        `going on with the run in ${event.runFolder}, after ${event.attempts} attempt${event.attempts === 1 ? '' : 's'}`,
+      ];
+    case 'waiting-for-watcher':
+      return [`process ${event.pid} is still ending that run's trainer; waiting for it`];
+    case 'checkpoint-skipped':
+      return [`${event.checkpoint} is passed over: ${event.reason}`];
     case 'resuming':
       return [`resuming ${event.step === undefined ? '' : `after step ${event.step} `}from ${event.checkpoint}`];
     case 'starting-over':

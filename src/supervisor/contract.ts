@@ -1,4 +1,5 @@
 import type { Evidence } from '../diagnosis/index.ts';
+import type { Watcher } from './watcher/start-watcher.ts';
 
 /** One attempt: what to start and how to look after it. */
 export interface AttemptRequest {
@@ -8,6 +9,10 @@ export interface AttemptRequest {
   readonly cwd: string;
   /** `output.log` of the attempt, both streams with the stream named. */
   readonly logPath: string;
+  /** Past it only head and tail of the log are kept; default 1 GiB. */
+  readonly logLimitBytes?: number | undefined;
+  /** Values that the log does not keep. */
+  readonly secrets?: readonly string[];
   readonly samplesPath: string;
   /** Where the child's bytes go, at once and unchanged. */
   readonly stdout: NodeJS.WritableStream;
@@ -26,6 +31,8 @@ export interface AttemptRequest {
    * there; `false`: a session of its own. Default: whether stdin is a terminal.
    */
   readonly foreground?: boolean;
+  /** Ends the attempt should we be killed; absent: then the trainer ends at its next line of output. */
+  readonly watcher?: Watcher | undefined;
   /** `PYTORCH_CUDA_ALLOC_CONF` of the attempt had `expandable_segments:True`; handed on to the evidence. */
   readonly expandableSegments?: boolean;
 }

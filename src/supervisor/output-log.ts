@@ -1,6 +1,6 @@
-import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
-import { dirname } from 'node:path';
 import type { OutputStream } from '../diagnosis/index.ts';
+import { createLogFile, type LogFile, reopenLogFile } from './log-file.ts';
+import { createSecretFilter } from './secret-filter.ts';
 
 const PREFIX: Readonly<Record<OutputStream, Buffer>> = {
   stdout: Buffer.from('out| '),
@@ -20,9 +20,19 @@ export interface OutputLog {
   readonly failure: () => string | undefined;
 }
 
-export function openOutputLog(path: string): OutputLog {
+export interface OutputLogOptions {
+  /** Past it only head and tail are kept. */
+  readonly limitBytes: number;
+  /** Values that are replaced by stars of the same length. */
+  readonly secrets?: readonly string[] | undefined;
+}
+
+/** `again`: goes on in a log that is there. */
+export function openOutputLog(path: string, options: OutputLogOptions | 'again'): OutputLog {
+  const secrets = (options !== 'again' && options.secrets) || [];
+  const filters = { stdout: createSecretFilter(secrets), stderr: createSecretFilter(secrets) };
   let failure: string | undefined;
-  let fd: number | undefined;
+  let file: LogFile | undefined;
   let owner: OutputStream | undefined;
   let atLineStart = true;
 
@@ -34,34 +44,32 @@ export function openOutputLog(path: string): OutputLog {
     }
   };
   attempt(() => {
-    mkdirSync(dirname(path), { recursive: true });
-    fd = openSync(path, 'w');
+    file = options === 'again' ? reopenLogFile(path) : createLogFile(path, options.limitBytes);
   });
-  const append = (bytes: Uint8Array): void => {
-    for (let done = 0; done < bytes.length; ) done += writeSync(fd!, bytes, done);
+  const write = (stream: OutputStream, bytes: Uint8Array): void => {
+    if (!file || failure !== undefined || bytes.length === 0) return;
+    const parts: Uint8Array[] = [];
+    if (!atLineStart && owner !== stream) {
+      parts.push(NEWLINE);
+      atLineStart = true;
+    }
+    owner = stream;
+    for (let from = 0; from < bytes.length; ) {
+      if (atLineStart) parts.push(PREFIX[stream]);
+      const newline = bytes.indexOf(0x0a, from);
+      const end = newline < 0 ? bytes.length : newline + 1;
+      parts.push(bytes.subarray(from, end));
+      atLineStart = newline >= 0;
+      from = end;
+    }
+    attempt(() => file!.append(Buffer.concat(parts)));
   };
   return {
-    write(stream, chunk) {
-      if (fd === undefined || failure !== undefined || chunk.length === 0) return;
-      const parts: Uint8Array[] = [];
-      if (!atLineStart && owner !== stream) {
-        parts.push(NEWLINE);
-        atLineStart = true;
-      }
-      owner = stream;
-      for (let from = 0; from < chunk.length; ) {
-        if (atLineStart) parts.push(PREFIX[stream]);
-        const newline = chunk.indexOf(0x0a, from);
-        const end = newline < 0 ? chunk.length : newline + 1;
-        parts.push(chunk.subarray(from, end));
-        atLineStart = newline >= 0;
-        from = end;
-      }
-      attempt(() => append(Buffer.concat(parts)));
-    },
+    write: (stream, chunk) => write(stream, filters[stream].take(chunk)),
     close() {
-      if (fd !== undefined) attempt(() => closeSync(fd!));
-      fd = undefined;
+      for (const stream of ['stdout', 'stderr'] as const) write(stream, filters[stream].rest());
+      if (file) attempt(() => file!.close());
+      file = undefined;
     },
     failure: () => failure,
   };

@@ -6,6 +6,9 @@ import type { Child } from './start-child.ts';
 
 const LINE_END = 0x0a;
 
+/** Of `output.log`. A day of a chatty trainer is a hundredth of it. */
+const LOG_LIMIT_BYTES = 2 ** 30;
+
 /** A reader of our own output that takes nothing for this long is given up. */
 const STALLED_READER_MS = 10_000;
 
@@ -22,17 +25,21 @@ export interface HandedOn {
 }
 
 export function handOn(request: AttemptRequest, child: Child, watcher: LineWatcher, onFatal: () => void): HandedOn {
-  const log = openOutputLog(request.logPath);
+  const log = openOutputLog(request.logPath, {
+    limitBytes: request.logLimitBytes ?? LOG_LIMIT_BYTES,
+    secrets: request.secrets,
+  });
   const open = new Set<OutputStream>(['stdout', 'stderr']);
   const unfinished = new Set<OutputStream>();
   const forwarders = (['stdout', 'stderr'] as const).map((name) => {
     const forwarder = createForwarder(request[name], `${request.logPath}.${name}.waiting`);
     const source = child[name];
     source.on('data', (chunk: Buffer) => {
+      // Kept before it is shown: a kill in between must not lose what somebody has read.
+      log.write(name, chunk);
       forwarder.write(chunk);
       if (chunk.at(-1) === LINE_END) unfinished.delete(name);
       else unfinished.add(name);
-      log.write(name, chunk);
       if (watcher.push(name, chunk)) onFatal();
     });
     for (const event of ['end', 'close', 'error']) source.on(event, () => open.delete(name));

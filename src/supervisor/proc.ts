@@ -28,6 +28,31 @@ export function readStat(pid: number): ProcessStat | undefined {
   return { pid, parent: Number(parent), session: Number(session), state, startTicks };
 }
 
+/** One process for good: a pid comes back into use, a pid with its start time (clock ticks since boot) does not. */
+export interface ProcessId {
+  readonly pid: number;
+  readonly startTicks: number;
+}
+
+/** Undefined where there is no /proc, or no such process. */
+export function processIdOf(pid: number): ProcessId | undefined {
+  const stat = readStat(pid);
+  return stat && { pid, startTicks: stat.startTicks };
+}
+
+/** Whether it runs: by pid and start time, by the pid alone where that is all that is known. A zombie does not. */
+export function isProcessAlive({ pid, startTicks }: { readonly pid: number; readonly startTicks?: number }): boolean {
+  if (hasProc()) {
+    const stat = readStat(pid);
+    return !isGone(stat) && (startTicks === undefined || stat?.startTicks === startTicks);
+  }
+  try {
+    return process.kill(pid, 0);
+  } catch (thrown) {
+    return (thrown as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
 /** Every process that can be seen. */
 export function readAllStats(): ProcessStat[] {
   return readdirSync('/proc')
@@ -52,6 +77,15 @@ export function readOpenFile(pid: number, fd: number): string | undefined {
 export function holdsOpen(pid: number, files: ReadonlySet<string>): boolean {
   try {
     return readdirSync(`/proc/${pid}/fd`).some((fd) => files.has(readOpenFile(pid, Number(fd)) ?? ''));
+  } catch {
+    return false;
+  }
+}
+
+/** Whether a process was started with this `NAME=value` in its environment. Other users' processes cannot be looked into. */
+export function hasInEnvironment(pid: number, assignment: string): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(assignment);
   } catch {
     return false;
   }

@@ -1,4 +1,4 @@
-import { holdsOpen, isGone, type ProcessStat, readAllStats, readOpenFile, readStat } from './proc.ts';
+import { hasInEnvironment, holdsOpen, isGone, type ProcessStat, readAllStats, readOpenFile, readStat } from './proc.ts';
 
 /**
  * The processes descended from one child. A pid counts only with its start time, so that a reused number is never taken for
@@ -14,14 +14,25 @@ export interface ProcessTree {
    * that left its parent and its session between two looks is found after all.
    */
   readonly findPipeHolders: () => void;
+  /** Finds processes by an assignment that only this tree has inherited (`SNUG_ATTEMPT=…`). */
+  readonly findMarked: (assignment: string) => void;
+  /** Takes in processes that somebody else has seen in this tree; those that are gone, or whose number is another's now, are not. */
+  readonly adopt: (members: readonly { readonly pid: number; readonly startTicks: number }[]) => void;
   /** Every pid ever seen. */
   readonly seen: () => readonly number[];
 }
 
-/** `ownSession`: the leader was started as the head of a session of its own, so all of that session descends from it. */
-export function createProcessTree(leader: number, ownSession: boolean): ProcessTree {
+/**
+ * `ownSession`: the leader was started as the head of a session of its own, so all of that session descends from it. `startTicks`
+ * of the leader, where it may have ended by now and another process have its number.
+ */
+export function createProcessTree(leader: number, ownSession: boolean, startTicks?: number): ProcessTree {
   const startOf = new Map<number, number>();
-  const sessions = new Set<number>(ownSession ? [leader] : []);
+  const found = readStat(leader);
+  const first = startTicks === undefined || found?.startTicks === startTicks ? found : undefined;
+  // A session outlives its leader, and its number is not given away before.
+  const reused = found !== undefined && first === undefined;
+  const sessions = new Set<number>(ownSession && !reused ? [leader] : []);
   const everSeen = new Set<number>([leader]);
   let members: ProcessStat[] = [];
 
@@ -42,23 +53,22 @@ export function createProcessTree(leader: number, ownSession: boolean): ProcessT
     for (const stat of all) {
       if (sessions.has(stat.pid) && startOf.has(stat.pid) && !isKnown(stat)) sessions.delete(stat.pid);
     }
-    const found = new Set<ProcessStat>();
+    const reached = new Set<ProcessStat>();
     const queue = all.filter((stat) => isKnown(stat) || sessions.has(stat.session));
     for (let stat = queue.shift(); stat; stat = queue.shift()) {
-      if (found.has(stat)) continue;
+      if (reached.has(stat)) continue;
       const hadSession = sessions.has(stat.session);
-      found.add(stat);
+      reached.add(stat);
       adopt(stat);
       queue.push(...(childrenOf.get(stat.pid) ?? []));
       if (!hadSession && sessions.has(stat.session)) queue.push(...all.filter((one) => one.session === stat.session));
     }
-    members = parentsFirst([...found]);
+    members = parentsFirst([...reached]);
   };
 
   const pipes = new Set(
     [1, 2].flatMap((fd) => readOpenFile(leader, fd) ?? []).filter((file) => /^(?:socket|pipe):/.test(file)),
   );
-  const first = readStat(leader);
   if (first) {
     adopt(first);
     members = [first];
@@ -72,6 +82,17 @@ export function createProcessTree(leader: number, ownSession: boolean): ProcessT
     findPipeHolders: () => {
       for (const stat of readAllStats()) {
         if (stat.pid !== process.pid && !isKnown(stat) && holdsOpen(stat.pid, pipes)) adopt(stat);
+      }
+    },
+    findMarked: (assignment) => {
+      for (const stat of readAllStats()) {
+        if (stat.pid !== process.pid && !isKnown(stat) && hasInEnvironment(stat.pid, assignment)) adopt(stat);
+      }
+    },
+    adopt: (members) => {
+      for (const { pid, startTicks } of members) {
+        const stat = readStat(pid);
+        if (stat?.startTicks === startTicks) adopt(stat);
       }
     },
     seen: () => [...everSeen],

@@ -1,4 +1,5 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
+import type { ProcessStat } from './proc.ts';
 import type { ProcessTree } from './process-tree.ts';
 import { createRamWatch } from './ram-watch.ts';
 
@@ -20,6 +21,8 @@ export interface SamplerOptions {
   readonly path: string;
   readonly everyMs: number;
   readonly sampleVram: (() => Promise<number | undefined>) | undefined;
+  /** Told who lives in the tree, at every look. */
+  readonly onLook?: (live: readonly ProcessStat[]) => void;
 }
 
 /** A look at RAM may take at most this part of the time; page tables of a 500 GB process take a while. */
@@ -32,7 +35,7 @@ const GLANCE_SHARE = 0.05;
 /** Right after the start, so that what forks and leaves its parent at once is seen, and what grows at once as well. */
 const EARLY_LOOKS_MS = [20, 60, 150, 300, 600];
 
-export function startSampler({ tree, path, everyMs, sampleVram }: SamplerOptions): Sampler {
+export function startSampler({ tree, path, everyMs, sampleVram, onLook }: SamplerOptions): Sampler {
   const startedAt = Date.now();
   const ram = createRamWatch();
   let vramBytes: number | undefined;
@@ -43,8 +46,13 @@ export function startSampler({ tree, path, everyMs, sampleVram }: SamplerOptions
   } catch {
     // Samples are a record, not a condition: the run goes on without the file.
   }
+  const lookedAt = (of: ProcessTree): readonly ProcessStat[] => {
+    const live = of.live();
+    onLook?.(live);
+    return live;
+  };
   const early = EARLY_LOOKS_MS.filter((at) => at < everyMs).map((at) =>
-    setTimeout(() => tree && void ram.look(tree.live().map((stat) => stat.pid)), at),
+    setTimeout(() => tree && void ram.look(lookedAt(tree).map((stat) => stat.pid)), at),
   );
 
   let nextLookAt = 0;
@@ -53,7 +61,7 @@ export function startSampler({ tree, path, everyMs, sampleVram }: SamplerOptions
   const lookAtTree = async (): Promise<number | undefined> => {
     const began = performance.now();
     if (!tree || began < nextLookAt) return undefined;
-    const live = tree.live();
+    const live = lookedAt(tree);
     processes = live.length;
     const looked = performance.now();
     nextLookAt = began + (looked - began) / LOOK_SHARE;

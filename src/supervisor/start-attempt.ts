@@ -1,4 +1,5 @@
 import { totalmem } from 'node:os';
+import { dirname, join } from 'node:path';
 import { createLineWatcher, type Evidence } from '../diagnosis/index.ts';
 import type { StartAttempt } from './contract.ts';
 import { createHangGuard } from './hang-guard.ts';
@@ -13,12 +14,24 @@ import { startChild } from './start-child.ts';
 import { createTreeStopper } from './stop-tree.ts';
 import { stopWithTreeKill } from './stop-without-proc.ts';
 import { defaultTimings } from './timings.ts';
+import { MARK_VARIABLE } from './watcher/messages.ts';
+
+/** Beside the attempt's log, when snug was killed. */
+const WATCHER_REPORT = 'watcher.json';
 
 /** Starts one attempt, hands its output on, watches it, and gives evidence once nothing of it is left. */
 export const startAttempt: StartAttempt = (request) => {
-  const { stopGraceMs } = request;
+  const { stopGraceMs, watcher: guardian } = request;
   const before = readOomCounters();
-  const child = startChild(request);
+  const mark = guardian?.expect({
+    graceMs: stopGraceMs,
+    logPath: request.logPath,
+    reportPath: join(dirname(request.logPath), WATCHER_REPORT),
+  });
+  const child = startChild(
+    mark === undefined ? request : { ...request, env: { ...request.env, [MARK_VARIABLE]: mark } },
+  );
+  guardian?.follow(child);
   const tree = child.pid !== undefined && hasProc() ? createProcessTree(child.pid, child.ownSession) : undefined;
   const stopper = tree ? createTreeStopper(tree, child.pid!) : child.pid && stopWithTreeKill(child.pid);
   const watcher = createLineWatcher();
@@ -40,6 +53,7 @@ export const startAttempt: StartAttempt = (request) => {
     path: request.samplesPath,
     everyMs: request.sampleEveryMs,
     sampleVram: child.pid === undefined ? undefined : request.sampleVram,
+    onLook: (live) => guardian?.know(live),
   });
 
   const ended = async (): Promise<Evidence> => {
@@ -50,6 +64,7 @@ export const startAttempt: StartAttempt = (request) => {
     guard.dispose();
     const peaks = await sampler.stop();
     await output.close();
+    if (survivors.length === 0) guardian?.release();
     return {
       ...exit,
       stoppedBecause: guard.fired() ? 'fatal-line' : relay.ending() ? 'forwarded-signal' : undefined,

@@ -41,10 +41,12 @@ it('finds what this run wrote, with the settings of the attempt that wrote it', 
     { startedMs: 40_000, values: values(8), outputDir: 'out' },
     { startedMs: 90_000, values: values(4), outputDir: 'out' },
   ];
-  expect(savedByRun(ports, attempts).checkpoint).toEqual({
+  expect(savedByRun(ports, attempts).checkpoint).toMatchObject({
     path: '/project/out/checkpoint-20',
     step: 20,
     values: values(8),
+    outputDir: 'out',
+    skipped: [],
   });
 });
 

@@ -42,13 +42,22 @@ const failed = (preflight: Preflight): MadeAttempt => {
   };
 };
 
+const WHOLE = {
+  path: '/project/out/checkpoint-7',
+  step: 7,
+  outputDir: 'out',
+  trainBatchSize: 12,
+  maxSteps: 40,
+  skipped: [],
+};
+
 const next = async (preflight: Preflight, checkpoint: boolean, maxRetries = 3) => {
   const attempt = failed(preflight);
   return nextAttempt(fakePorts(), {
     preflight,
     made: [attempt],
     saved: {
-      checkpoint: checkpoint ? { path: '/project/out/checkpoint-7', step: 7, values: attempt.values } : undefined,
+      checkpoint: checkpoint ? { ...WHOLE, values: attempt.values } : undefined,
       anything: checkpoint,
     },
     maxRetries,
@@ -84,6 +93,40 @@ it('starts over in place when nothing was saved yet', async () => {
     kind: 'starting-over',
     reason: 'no complete checkpoint was written yet',
   });
+});
+
+it('goes on in the folder the checkpoint lies in, past those that are not whole', async () => {
+  const preflight = await launched(RESUMES);
+  const attempt = failed(preflight);
+  const answer = await nextAttempt(fakePorts(), {
+    preflight,
+    made: [attempt],
+    saved: {
+      checkpoint: {
+        ...WHOLE,
+        values: attempt.values,
+        outputDir: 'out-retry-1',
+        skipped: [{ path: '/project/out-retry-1/checkpoint-9', reason: 'optimizer.pt was cut off' }],
+      },
+      anything: true,
+    },
+    maxRetries: 3,
+  });
+  if (answer.kind !== 'retry') throw new Error('gave up');
+  expect(answer.planned).toMatchObject({ freshOutputDir: 'out-retry-1', resumeFrom: { step: 7 } });
+  expect(answer.events.map(({ kind }) => kind)).toEqual(['replanned', 'checkpoint-skipped', 'resuming']);
+});
+
+it('never starts over into a folder that is there', async () => {
+  const preflight = await launched(DOES_NOT);
+  const attempt = failed(preflight);
+  const answer = await nextAttempt(fakePorts({ folders: ['/project/out-retry-1', '/project/out-retry-2'] }), {
+    preflight,
+    made: [attempt],
+    saved: { checkpoint: undefined, anything: true },
+    maxRetries: 3,
+  });
+  expect(answer).toMatchObject({ planned: { freshOutputDir: 'out-retry-3' } });
 });
 
 it('gives up when the retries are used, with what would help', async () => {

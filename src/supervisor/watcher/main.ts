@@ -1,0 +1,106 @@
+import { writeFileSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { openOutputLog } from '../output-log.ts';
+import { createProcessTree, type ProcessTree } from '../process-tree.ts';
+import { createTreeStopper } from '../stop-tree.ts';
+import { MARK_VARIABLE, type WatcherMessage, type WatcherReport } from './messages.ts';
+
+/**
+ * The watcher: a process beside snug that sleeps until its channel ends. If snug ended without a word (SIGKILL, the OOM killer, a
+ * fault), it gives the attempt's tree SIGTERM, goes on reading what it writes, so that a trainer can save in peace, and SIGKILL
+ * after the grace.
+ */
+
+type Attempt = Extract<WatcherMessage, { kind: 'attempt' }>;
+/** libuv's pipe: not open to reading until a socket is put around it. */
+interface Pipe {
+  readonly close: () => void;
+}
+
+/** Launchers hand SIGTERM on at once; whoever has not got it by then gets it from us. */
+const PASS_ON_MS = 1_500;
+/** For what was found only after the rest had ended. */
+const LATECOMER_GRACE_MS = 1_000;
+
+let attempt: Attempt | undefined;
+let tree: ProcessTree | undefined;
+let leader = 0;
+const pipes = new Map<'stdout' | 'stderr', Pipe>();
+
+const forget = (): void => {
+  for (const pipe of pipes.values()) pipe.close();
+  pipes.clear();
+  attempt = undefined;
+  tree = undefined;
+  leader = 0;
+};
+
+/** Reads on where snug stopped: a full pipe would block the trainer, a closed one break it in the middle of a save. */
+function readOn(logPath: string): () => void {
+  const log = openOutputLog(logPath, 'again');
+  const sockets = [...pipes].map(([name, handle]) => {
+    const socket = new Socket({ handle, readable: true, writable: false } as object);
+    socket.on('data', (chunk: Buffer) => log.write(name, chunk));
+    socket.on('error', () => {});
+    return socket;
+  });
+  return () => {
+    for (const socket of sockets) socket.destroy();
+    log.close();
+  };
+}
+
+async function endAttempt({ mark, graceMs, logPath, reportPath }: Attempt): Promise<void> {
+  const foundAt = new Date().toISOString();
+  const report = (endedAt: string | null, left: readonly number[]): void => {
+    const content: WatcherReport = { because: 'snug-is-gone', foundAt, endedAt, graceMs, left };
+    const { foundAt: found_at, endedAt: ended_at, graceMs: grace_ms, ...rest } = content;
+    try {
+      writeFileSync(reportPath, `${JSON.stringify({ ...rest, found_at, ended_at, grace_ms }, null, 2)}\n`);
+    } catch {
+      // Ending the processes matters more than telling of it.
+    }
+  };
+  report(null, []);
+  const close = readOn(logPath);
+  const all = tree ?? createProcessTree(0, false);
+  const mark_ = `${MARK_VARIABLE}=${mark}`;
+  all.findMarked(mark_);
+  let left = await createTreeStopper(all, leader).stop({ graceMs, passOnMs: Math.min(PASS_ON_MS, graceMs / 3) });
+  all.findMarked(mark_);
+  if (all.live().length > 0) left = await createTreeStopper(all, leader).stop({ graceMs: LATECOMER_GRACE_MS });
+  close();
+  report(new Date().toISOString(), left);
+}
+
+process.on('message', (message: WatcherMessage, handle: unknown) => {
+  switch (message.kind) {
+    case 'attempt':
+      forget();
+      attempt = message;
+      return;
+    case 'leader':
+      leader = message.leader.pid;
+      tree = createProcessTree(leader, message.ownSession, message.leader.startTicks);
+      return;
+    case 'stream':
+      if (attempt && handle) pipes.set(message.name, handle as Pipe);
+      else (handle as Pipe | undefined)?.close();
+      return;
+    case 'members':
+      tree?.adopt(message.members);
+      return;
+    case 'released':
+      forget();
+      return;
+    case 'over':
+      process.exit(0);
+  }
+});
+process.on('disconnect', () => {
+  if (!attempt) process.exit(0);
+  endAttempt(attempt).finally(() => process.exit(0));
+});
+// A scheduler's signal to the whole job is snug's to deal with; this process ends when snug has.
+for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'] as const) process.on(name, () => {});
+process.send?.('ready');

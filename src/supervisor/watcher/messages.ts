@@ -1,0 +1,34 @@
+import type { ProcessId } from '../proc.ts';
+
+/** What snug tells its watcher. The channel's end, without `over` before it, means that snug is gone. */
+export type WatcherMessage =
+  /** An attempt is about to start. Its processes inherit `SNUG_ATTEMPT=<mark>`. */
+  | {
+      readonly kind: 'attempt';
+      readonly mark: string;
+      readonly graceMs: number;
+      readonly logPath: string;
+      readonly reportPath: string;
+    }
+  | { readonly kind: 'leader'; readonly leader: ProcessId; readonly ownSession: boolean }
+  /** Comes with the reading end of one of the attempt's pipes. */
+  | { readonly kind: 'stream'; readonly name: 'stdout' | 'stderr' }
+  /** Processes that were not known before. */
+  | { readonly kind: 'members'; readonly members: readonly ProcessId[] }
+  /** Nothing of the attempt is left. */
+  | { readonly kind: 'released' }
+  | { readonly kind: 'over' };
+
+/** Inherited by every process of an attempt; its value is drawn anew for each. */
+export const MARK_VARIABLE = 'SNUG_ATTEMPT';
+
+/** What the watcher leaves beside the attempt when it had to end it. */
+export interface WatcherReport {
+  readonly because: 'snug-is-gone';
+  /** ISO 8601. */
+  readonly foundAt: string;
+  readonly endedAt: string | null;
+  readonly graceMs: number;
+  /** Pids that even SIGKILL has not ended. */
+  readonly left: readonly number[];
+}
