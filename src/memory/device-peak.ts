@@ -25,14 +25,13 @@ export function devicePeak(
   const at = (name: TermName): number => peak.owners[TERM_NAMES.indexOf(name)]!;
   const rows = values.perDeviceTrainBatchSize * rowsPerRow * values.maxLength;
   const allocated = Math.round(peak.bytes);
-  const shardedAway =
-    values.quantization && sharding.engine === 'fsdp' ? at('weights') * (1 / sharding.weightShare - 1) : 0;
   const fragmentation = fragmentationOf({
     allocatedBytes: allocated,
     transientBytes: at('activations') + at('logits') + at('temporaryBuffers'),
     gatheredBytes: sharding.engine !== 'ddp' && sharding.weightShare < 1 ? at('communicationBuffers') : 0,
     logitsBytes: WHOLE_LOGITS.has(values.lossImpl) && at('logits') > 0 ? rows * facts.vocabSize * 4 : 0,
-    loadedBytes: 0.8 * shardedAway,
+    sharding,
+    trainsUnits: values.method === 'full',
     olderLoss: versionFacts(values.versions).shiftsLogits,
     allocatorConf: values.allocatorConf,
   });

@@ -30,7 +30,7 @@ const BY_GENERATION: readonly (readonly [major: number, bytes: number, low: numb
 const UNKNOWN = [500, 250, 950] as const;
 
 /** NCCL's channels and buffers, and what a second stream's kernels load, MiB: nvidia-smi minus reserved of published FSDP runs. */
-const NCCL = [1200, 200, 2200] as const;
+const NCCL = [700, 200, 1800] as const;
 
 export function contextBytes(device: DeviceFacts, ranks: number): ContextBytes {
   const major = device.computeCapability?.major;
@@ -43,3 +43,10 @@ export function contextBytes(device: DeviceFacts, ranks: number): ContextBytes {
     highBytes: (high + nccl[2]) * MiB,
   };
 }
+
+/**
+ * cuBLAS's workspace, which PyTorch's allocator hands out, one a thread that multiplies: 32 MiB on Hopper and Blackwell, 8.125 MiB
+ * before (aten/src/ATen/cuda/CublasHandlePool.cpp `parseChosenWorkspaceSize`).
+ */
+export const workspaceBytes = ({ computeCapability }: DeviceFacts): number =>
+  (computeCapability?.major ?? 8) >= 9 ? 32 * MiB : 8.125 * MiB;

@@ -2,11 +2,12 @@ import { ok, type Result } from '../core/index.ts';
 import type { ModelFacts } from '../model/index.ts';
 import type { PlanValues } from '../spec/index.ts';
 import { simulatedReserve } from './allocator/of-step.ts';
-import type { DeviceFacts } from './device.ts';
+import { type DeviceFacts, workspaceBytes } from './device.ts';
 import { devicePeak } from './device-peak.ts';
 import type { MemoryEstimate } from './estimate.ts';
 import { hostModelOf, hostRam } from './host-ram/index.ts';
 import { imageCost } from './images.ts';
+import { lossSegmentBytes } from './reserved.ts';
 import type { Sharding } from './sharding.ts';
 import { type Allocator, type WalkedRun, walkRun } from './walk-run.ts';
 
@@ -31,13 +32,15 @@ export function estimateOf(run: WalkedRun, asked: PlanValues, facts: ModelFacts,
   const { phase, peak } = step.timeline.highest();
   const images = imageCost(values, facts, plan);
   const spare = images ? images.trainedBytes + images.perImageBytes * values.perDeviceTrainBatchSize : 0;
+  const { rowsPerRow } = objective;
+  const reserve = simulatedReserve(run.input, step, {
+    workspaceBytes: workspaceBytes(device),
+    lossSegmentBytes: lossSegmentBytes(values, facts, rowsPerRow),
+  });
   return {
     params: { total, trainable: plan.trainable },
     vram: {
-      ...withSpare(
-        devicePeak(values, facts, device, peak, sharding, objective.rowsPerRow, simulatedReserve(run.input, step)),
-        spare,
-      ),
+      ...withSpare(devicePeak(values, facts, device, peak, sharding, rowsPerRow, reserve), spare),
       peakPhase: phase,
     },
     ram: hostRam({
@@ -45,7 +48,7 @@ export function estimateOf(run: WalkedRun, asked: PlanValues, facts: ModelFacts,
       plan,
       residents,
       sharding,
-      model: { ...hostModelOf(values, facts, plan, objective.rowsPerRow), parameters: total },
+      model: { ...hostModelOf(values, facts, plan, rowsPerRow), parameters: total },
     }),
     assumptions: [
       ...facts.assumptions,

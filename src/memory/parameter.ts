@@ -101,6 +101,12 @@ export interface OpState {
   readonly frozenCopy?: Parameter;
 }
 
+/** Equal quantised weights. */
+export interface QuantisedGroup {
+  readonly weight: QuantisedWeight;
+  readonly count: number;
+}
+
 /** A set of equal parameter tensors. */
 export interface ParameterGroup {
   readonly parameter: Parameter;

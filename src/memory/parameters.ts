@@ -1,7 +1,7 @@
 import type { ModelDescription, Op, Stack } from '../model/index.ts';
 import type { PlanValues } from '../spec/index.ts';
 import { virtualTokenShapes } from './adapters/virtual-tokens.ts';
-import type { LinearState, OpState, Parameter, ParameterGroup } from './parameter.ts';
+import type { LinearState, OpState, Parameter, ParameterGroup, QuantisedGroup } from './parameter.ts';
 import { unnamedLinear } from './parameters/linear-states.ts';
 import { addOps, firstTable } from './parameters/op-states.ts';
 import { ParameterSet } from './parameters/parameter-set.ts';
@@ -20,6 +20,8 @@ export interface ParameterPlan {
   readonly quantisedBytes: number;
   /** Elements of the largest quantised weight. */
   readonly largestQuantised: number;
+  /** Quantised weights with how often each occurs. */
+  readonly quantised: readonly QuantisedGroup[];
   /** Embedding, last norm and head, bytes. */
   readonly rootBytes: number;
   /** Resident bytes of one layer of each kind (frozen, quantised and trainable). */
@@ -62,6 +64,7 @@ export function planParameters(
     idle,
     quantisedBytes: set.quantisedBytes,
     largestQuantised: set.largestQuantised,
+    quantised: set.quantised,
     rootBytes: residentBytes - layerBytes,
     kindBytes: [...kindBytes, ...encoderKindBytes],
     residentBytes,

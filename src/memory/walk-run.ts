@@ -63,6 +63,10 @@ export function walkRun(
     records: allocator === 'simulated',
     explains,
     holdsInputs: sharding.holdsInputs,
+    shards:
+      sharding.engine === 'fsdp' && sharding.weightShare < 1
+        ? { share: sharding.weightShare, storesFp32: sharding.storesFp32 }
+        : undefined,
     scoring,
   };
   const step = walkStep(input);

@@ -1,9 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { CachingAllocator } from '../../src/memory/allocator/caching-allocator.ts';
+import { loadShards } from '../../src/memory/allocator/load.ts';
+import { PRODUCT_ID } from '../../src/memory/allocator/script.ts';
+import { simulateReserved } from '../../src/memory/allocator/simulate.ts';
 import { estimateMemory } from '../../src/memory/index.ts';
-import { CHECKPOINTING, factsOf, plan } from './plans.ts';
+import { planParameters } from '../../src/memory/parameters.ts';
+import { lossSegmentBytes } from '../../src/memory/reserved.ts';
+import { CHECKPOINTING, factsOf, LORA, plan } from './plans.ts';
 
 const MiB = 2 ** 20;
+const NF4 = { bits: 4, quantType: 'nf4', doubleQuant: true, computeDtype: 'bf16', upcastRestToFp32: false } as const;
 const CONFIG = {
   model_type: 'llama',
   hidden_size: 1536,
@@ -43,6 +49,21 @@ describe('the caching allocator', () => {
     allocator.allocate(3 * MiB);
     expect(allocator.reserved).toBe(170 * MiB);
   });
+  it('of equal free blocks takes the one that was made first', () => {
+    const allocator = new CachingAllocator();
+    const [first, second] = [allocator.allocate(24 * MiB), allocator.allocate(24 * MiB)];
+    allocator.release(second);
+    allocator.release(first);
+    expect(allocator.allocate(24 * MiB)).toBe(first);
+  });
+  it('a block serves only the stream that it was made for', () => {
+    const allocator = new CachingAllocator();
+    allocator.release(allocator.allocate(70 * MiB, 1));
+    allocator.allocate(70 * MiB);
+    expect(allocator.reserved).toBe(140 * MiB);
+    allocator.allocate(66 * MiB, 1);
+    expect(allocator.reserved).toBe(140 * MiB);
+  });
   it('joins free neighbours of one segment, but never two segments', () => {
     const allocator = new CachingAllocator();
     const whole = allocator.allocate(80 * MiB);
@@ -55,6 +76,38 @@ describe('the caching allocator', () => {
     for (const block of pair) allocator.release(block);
     allocator.allocate(80 * MiB);
     expect(allocator.reserved).toBe(240 * MiB);
+  });
+});
+
+describe('a simulated step', () => {
+  const nothing = {
+    otherBytes: 0,
+    states: [],
+    temporaries: [],
+    steps: 2,
+    gradientShare: undefined,
+    lossSegmentBytes: 0,
+  };
+  const entry = (log: number[], kind: 'forward' | 'backward', instance = 0) => ({ instance, log, resultId: 0, kind });
+  const reserved = (script: ReturnType<typeof entry>[], changes: object = {}) =>
+    simulateReserved({ ...nothing, load: () => {}, workspaceBytes: 9 * MiB, script, ...changes }) / MiB;
+
+  it('gives each thread a workspace at its first product, and keeps it', () => {
+    const product = [PRODUCT_ID, 0];
+    expect(reserved([entry([3, 30 * MiB, -3, 0], 'forward')])).toBe(30);
+    const forward = entry([3, 30 * MiB, ...product, -3, 0], 'forward');
+    expect(reserved([forward])).toBe(50);
+    // The second one fits beside the first.
+    expect(reserved([forward, entry([4, 30 * MiB, ...product, -4, 0], 'backward')])).toBe(50);
+  });
+  it('gradients of a sharded layer are joined, and shards of them lie on another stream', () => {
+    const backward = entry([3, 40 * MiB, 4, 40 * MiB], 'backward', 1);
+    expect(reserved([backward])).toBe(80);
+    expect(reserved([backward], { gradientShare: 0.25 })).toBe(80 + 80 + 20);
+  });
+  it('what was loaded before is there throughout', () => {
+    const load = (allocator: CachingAllocator): void => void allocator.allocate(50 * MiB);
+    expect(reserved([entry([3, 30 * MiB, -3, 0], 'forward')], { load, otherBytes: MiB })).toBe(81);
   });
 });
 
@@ -84,6 +137,28 @@ describe('reserved memory of a step', () => {
     const wasted = (optim: string): number =>
       vram({ optim, gradientCheckpointing: CHECKPOINTING }, 'simulated').terms.fragmentation;
     expect(wasted('adamw_torch_fused')).toBeGreaterThan(wasted('sgd'));
+  });
+  it('a quantised base is there as a whole before it is sharded; weights in 16 bits come unit by unit', () => {
+    const loaded = (values: Parameters<typeof plan>[0]): number => {
+      const { description } = factsOf({ ...CONFIG, num_hidden_layers: 42 });
+      const parameters = planParameters(description, plan(values));
+      const allocator = new CachingAllocator();
+      loadShards(allocator, { description, plan: parameters }, { share: 1 / 8, storesFp32: false });
+      return allocator.reserved / parameters.residentBytes;
+    };
+    expect(loaded({ method: 'qlora', quantization: NF4, lora: LORA })).toBeGreaterThan(1);
+    expect(loaded({ method: 'lora', lora: LORA })).toBeLessThan(0.9);
+  });
+  it('losses of transformers before 4.49 leave a segment of the logits, unless the model scales them', () => {
+    const old = { versions: { torch: '2.4', transformers: '4.45', peft: '0.13', trl: '0.11' } };
+    const rows = 4 * 1024 * CONFIG.vocab_size * 4;
+    const scaled = factsOf({ ...CONFIG, model_type: 'granite', logits_scaling: 5 });
+    const values = plan({ maxLength: 1024, perDeviceTrainBatchSize: 4, ...old });
+    expect(lossSegmentBytes(values, facts, 1)).toBe(rows / 2);
+    expect(lossSegmentBytes({ ...values, lossImpl: 'fused_logits' }, facts, 1)).toBe(rows);
+    expect(lossSegmentBytes({ ...values, lossImpl: 'fused' }, facts, 1)).toBe(0);
+    expect(lossSegmentBytes(values, scaled, 1)).toBe(0);
+    expect(lossSegmentBytes(plan({ maxLength: 1024 }), facts, 1)).toBe(0);
   });
   it('expandable segments leave nothing stuck', () => {
     const conf = { allocatorConf: 'expandable_segments:True' };

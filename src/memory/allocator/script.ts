@@ -1,6 +1,8 @@
 /** The caller's buffer that a segment reads from its neighbour: a layer's input, or its output's gradient. */
 export const INPUT_ID = 1;
 export const GRADIENT_ID = 2;
+/** Stands where a stretch's first matrix product runs. */
+export const PRODUCT_ID = 0;
 /** Ids from here on belong to single allocations. */
 export const FIRST_ID = 3;
 

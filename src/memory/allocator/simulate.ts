@@ -1,5 +1,5 @@
 import { type Allocation, CachingAllocator } from './caching-allocator.ts';
-import { GRADIENT_ID, INPUT_ID, type ScriptEntry } from './script.ts';
+import { GRADIENT_ID, INPUT_ID, PRODUCT_ID, type ScriptEntry } from './script.ts';
 
 /** Tensors that outlive a step: `count` of `bytes` each. */
 export interface TensorList {
@@ -8,13 +8,22 @@ export interface TensorList {
 }
 
 export interface SimulationInput {
-  readonly residentBytes: number;
+  /** Puts there what is made before the first step. */
+  readonly load: (allocator: CachingAllocator) => void;
+  /** What else is there throughout, bytes. */
+  readonly otherBytes: number;
   readonly script: readonly ScriptEntry[];
-  /** Made by the first optimizer step. */
-  readonly states: readonly TensorList[];
+  /** Made by the first optimizer step: `copies` of each tensor, one after the other. */
+  readonly states: readonly (TensorList & { readonly copies: number })[];
   /** Made and freed by every optimizer step. */
   readonly temporaries: readonly TensorList[];
   readonly steps: number;
+  /** FSDP: what one device keeps of a layer's gradients; undefined: gradients stay as they are. */
+  readonly gradientShare: number | undefined;
+  /** One cuBLAS workspace, bytes: made by each thread's first product, and kept. */
+  readonly workspaceBytes: number;
+  /** A segment that the first loss leaves behind, bytes; 0: none. */
+  readonly lossSegmentBytes: number;
 }
 
 const SPAN = 2 ** 22;
@@ -23,20 +32,36 @@ const SPAN = 2 ** 22;
 export function simulateReserved(input: SimulationInput): number {
   const allocator = new CachingAllocator();
   const live = new Map<number, Allocation>();
+  const reduction = new Reduction(allocator, input.gradientShare);
   let lastOutput: Allocation | undefined;
   let lastGradient: Allocation | undefined;
-  const lists = (tensors: readonly TensorList[]): Allocation[] =>
-    tensors.flatMap(({ bytes, count }) => Array.from({ length: count }, () => allocator.allocate(bytes)));
+  const threads = new Set<ScriptEntry['kind']>();
+  const multiply = (thread: ScriptEntry['kind']): void => {
+    // The autograd engine runs in a thread with a handle of its own.
+    if (threads.has(thread)) return;
+    threads.add(thread);
+    allocator.allocate(input.workspaceBytes);
+  };
 
+  input.load(allocator);
   for (let step = 0; step < input.steps; step += 1) {
     const inputs = new Map<number, Allocation>();
+    let turned = false;
     for (const { instance, log, resultId, kind } of input.script) {
       const base = instance * SPAN;
       if (kind === 'forward' && lastOutput !== undefined) inputs.set(instance, lastOutput);
+      if (kind === 'backward' && !turned) {
+        turned = true;
+        if (step === 0 && input.lossSegmentBytes > 0) allocator.release(allocator.segment(input.lossSegmentBytes));
+      }
       for (let i = 0; i < log.length; i += 2) {
         const id = log[i]!;
         if (id > 0) {
           live.set(base + id, allocator.allocate(log[i + 1]!));
+          continue;
+        }
+        if (id === PRODUCT_ID) {
+          multiply(kind);
           continue;
         }
         const freed =
@@ -51,10 +76,20 @@ export function simulateReserved(input: SimulationInput): number {
       if (result !== undefined) live.delete(base + resultId);
       if (kind === 'forward') lastOutput = result;
       else if (result !== undefined) lastGradient = result;
+      if (kind === 'backward' && instance > 0) reduction.take(live, log, base);
     }
-    if (step === 0) lists(input.states);
-    for (const allocation of lists(input.temporaries)) allocator.release(allocation);
+    reduction.finish();
+    if (step === 0) {
+      for (const { bytes, count, copies } of input.states) {
+        for (let i = 0; i < count * copies; i += 1) allocator.allocate(bytes);
+      }
+    }
+    const temporaries = input.temporaries.flatMap(({ bytes, count }) =>
+      Array.from({ length: count }, () => allocator.allocate(bytes)),
+    );
+    for (const allocation of temporaries) allocator.release(allocation);
     // zero_grad: what the backward pass has left are gradients.
+    reduction.forget();
     for (const allocation of live.values()) allocator.release(allocation);
     for (const allocation of inputs.values()) allocator.release(allocation);
     live.clear();
@@ -63,5 +98,54 @@ export function simulateReserved(input: SimulationInput): number {
     lastOutput = undefined;
     lastGradient = undefined;
   }
-  return input.residentBytes + allocator.reserved;
+  return input.otherBytes + allocator.reserved;
+}
+
+/** Stream of FSDP's reduce-scatter. */
+const REDUCING = 1;
+
+/** Layers that the host is ahead of the device: FSDP waits for the second last gathering before it starts another. */
+const LAYERS_AHEAD = 2;
+
+/**
+ * FSDP 1 after a layer's backward pass: its gradients are joined in one tensor, which is reduced on a stream of its own into a
+ * shard that lasts until the step ends; the joined ones come back when the device is done with them
+ * (torch/distributed/fsdp/_runtime_utils.py `_post_backward_hook`).
+ */
+class Reduction {
+  private readonly joined: Allocation[] = [];
+  private shards: Allocation[] = [];
+
+  constructor(
+    private readonly allocator: CachingAllocator,
+    private readonly share: number | undefined,
+  ) {}
+
+  /** What the stretch with this log has left in `live`. */
+  take(live: Map<number, Allocation>, log: ScriptEntry['log'], base: number): void {
+    if (this.share === undefined) return;
+    const parts: Allocation[] = [];
+    let bytes = 0;
+    for (let i = 0; i < log.length; i += 2) {
+      const part = log[i]! > 0 ? live.get(base + log[i]!) : undefined;
+      if (part === undefined) continue;
+      live.delete(base + log[i]!);
+      parts.push(part);
+      bytes += log[i + 1]!;
+    }
+    if (bytes === 0) return;
+    this.joined.push(this.allocator.allocate(bytes));
+    for (const part of parts) this.allocator.release(part);
+    this.shards.push(this.allocator.allocate(Math.ceil(bytes * this.share), REDUCING));
+    if (this.joined.length > LAYERS_AHEAD) this.allocator.release(this.joined.shift()!);
+  }
+
+  finish(): void {
+    for (const allocation of this.joined.splice(0)) this.allocator.release(allocation);
+  }
+
+  forget(): void {
+    for (const shard of this.shards) this.allocator.release(shard);
+    this.shards = [];
+  }
 }

@@ -13,6 +13,7 @@ export function linearState(set: ParameterSet, op: LinearOp, path: string, count
     : undefined;
   if (quantised) {
     set.quantisedBytes += quantised.bytes * count;
+    set.quantised.push({ weight: quantised, count });
     set.largestQuantised = Math.max(set.largestQuantised, quantised.elements);
   }
   const own = joinPath(path, op.name);

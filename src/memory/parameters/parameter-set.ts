@@ -1,7 +1,7 @@
 import type { ModelDescription, Op } from '../../model/index.ts';
 import type { PlanValues } from '../../spec/index.ts';
 import { type Adapters, adaptersFor } from '../adapters/index.ts';
-import { dtypeCode, type OpState, Parameter, type ParameterGroup } from '../parameter.ts';
+import { dtypeCode, type OpState, Parameter, type ParameterGroup, type QuantisedGroup } from '../parameter.ts';
 import { type Dtype, F32 } from '../tape/tape.ts';
 
 /** The parameter tensors of a run while they are put together, with what each op has of them. */
@@ -18,6 +18,8 @@ export class ParameterSet {
   quantisedBytes = 0;
   /** Elements of the largest quantised weight. */
   largestQuantised = 0;
+  /** Quantised weights, in their order. */
+  readonly quantised: QuantisedGroup[] = [];
   matchedTargets = 0;
 
   constructor(

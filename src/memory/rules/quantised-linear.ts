@@ -24,6 +24,7 @@ export function quantisedLinear(
     ? tape.node(elements, dtype, () => {
         const dense = tape.alloc(weight.elements, dtype);
         const toInput = tape.alloc(x.elements, dtype);
+        tape.product();
         tape.release(dense);
         giveAs(tape, x, toInput, x.elements, dtype);
       })
@@ -32,6 +33,7 @@ export function quantisedLinear(
   const dense = tape.alloc(weight.elements, dtype);
   const wide = x.dtype === dtype ? null : tape.alloc(x.elements, dtype);
   const out = new Tensor(tape.alloc(elements, dtype), elements, dtype, node);
+  tape.product();
   if (wide) tape.release(wide);
   tape.release(dense);
   if (!bias) return out;

@@ -22,7 +22,9 @@ export function matmul(
     node = tape.node(elements, dtype, () => {
       const toBias = bias?.node ? tape.alloc(bias.elements, dtype) : null;
       const toWeight = weight.node ? tape.alloc(weight.elements, dtype) : null;
+      if (toWeight) tape.product();
       const toInput = x.node ? tape.alloc(x.elements, dtype) : null;
+      tape.product();
       if (toBias) giveAs(tape, bias!, toBias, bias!.elements, dtype);
       if (toWeight) tape.give(weight.node!, toWeight);
       if (toInput) tape.give(x.node!, toInput);
@@ -30,7 +32,9 @@ export function matmul(
     if (weight.node) tape.save(node, x.buffer);
     if (x.node) tape.save(node, weight.buffer);
   }
-  return new Tensor(tape.alloc(elements, dtype), elements, dtype, node);
+  const out = tape.alloc(elements, dtype);
+  tape.product();
+  return new Tensor(out, elements, dtype, node);
 }
 
 /** Batched product for attention: both factors are kept when both need gradients. */

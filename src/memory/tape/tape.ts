@@ -1,14 +1,8 @@
-import { type AllocationLog, FIRST_ID } from '../allocator/script.ts';
+import { type AllocationLog, FIRST_ID, PRODUCT_ID } from '../allocator/script.ts';
 import { TERM_NAMES, type TermName } from '../estimate.ts';
+import { type Dtype, widthOf } from './dtypes.ts';
 
-/** Number formats as small integers: this is the inner loop of the estimator. */
-export const F32 = 0;
-export const BF16 = 1;
-export const F16 = 2;
-export type Dtype = typeof F32 | typeof BF16 | typeof F16;
-export const widthOf = (dtype: Dtype): number => (dtype === F32 ? 4 : 2);
-/** Type promotion of two floating-point tensors. */
-export const promote = (a: Dtype, b: Dtype): Dtype => (a === b ? a : F32);
+export * from './dtypes.ts';
 
 /** Index of a term in a vector of owners. */
 export const owner = (name: TermName): number => TERM_NAMES.indexOf(name);
@@ -124,6 +118,8 @@ export class Tape {
   private unpacked: Node | null = null;
   /** Allocations and frees since `begin`, when recorded. */
   log: number[] | null = null;
+  /** A product has run since `begin`. */
+  private multiplied = false;
   private nextId = FIRST_ID;
   private complete: (Node | Buffer)[] = [];
   private live = new Float64Array(OWNERS);
@@ -133,6 +129,7 @@ export class Tape {
 
   begin(): void {
     if (this.log !== null) this.log = [];
+    this.multiplied = false;
     this.live = new Float64Array(OWNERS);
     this.peakOwners = new Float64Array(OWNERS);
     this.total = 0;
@@ -172,6 +169,13 @@ export class Tape {
       this.log.push(buffer.id, size);
     }
     return buffer;
+  }
+
+  /** A matrix product runs, after its result was made. */
+  product(): void {
+    if (this.log === null || this.multiplied) return;
+    this.multiplied = true;
+    this.log.push(PRODUCT_ID, 0);
   }
 
   alloc(elements: number, dtype: Dtype): Buffer {

@@ -39,6 +39,14 @@ export interface Residents {
   readonly referenceBytes: number;
 }
 
+/** How FSDP keeps weights. */
+export interface Shards {
+  /** Part of each unit that one device holds. */
+  readonly share: number;
+  /** Trainable ones are stored in fp32 whatever they compute in. */
+  readonly storesFp32: boolean;
+}
+
 export interface StepInput {
   readonly description: ModelDescription;
   readonly values: PlanValues;
@@ -55,6 +63,8 @@ export interface StepInput {
   readonly explains: boolean;
   /** See `holdsInputs` of Sharding. */
   readonly holdsInputs: boolean;
+  /** FSDP's shards; undefined: weights are whole, or another engine's. */
+  readonly shards: Shards | undefined;
   /** The head of reward models and classifiers. */
   readonly scoring: readonly Op[] | undefined;
 }
