@@ -66,7 +66,13 @@ function unsimulated({ sharding, trainsUnits, gatheredBytes, transientBytes }: R
 }
 
 /** Part of the fp32 logits that a loss before transformers 4.49 leaves cached and cut up, by what runs on them. */
-const LEFT_OF_LOGITS: Readonly<Record<LossImpl, number>> = { full: 0.5, fused_logits: 1, chunked: 0, fused: 0 };
+const LEFT_OF_LOGITS: Readonly<Record<LossImpl, number>> = {
+  full: 0.5,
+  fused_logits: 1,
+  chunked: 0,
+  chunked_logits: 0,
+  fused: 0,
+};
 
 /**
  * A segment that the first loss leaves behind, bytes. Published runs with transformers 4.45 and 4.48 reserve one tensor of all
