@@ -23,6 +23,8 @@ export function parametersOf(op: Op): number {
       return op.size;
     case 'delta_rule':
       return 2 * op.heads;
+    case 'selective_scan':
+      return op.channels * (op.stateSize + 1);
     case 'chunk_scan':
       return 3 * op.heads;
     case 'moe':

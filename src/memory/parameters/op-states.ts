@@ -54,6 +54,8 @@ function stateOf(set: ParameterSet, op: Op, at: string, count: number, scored: b
       return { weight: row(op.size) };
     case 'delta_rule':
       return { weight: row(op.heads), bias: row(op.heads) };
+    case 'selective_scan':
+      return { scan: [set.makeBase(op.channels, op.stateSize, count), row(op.channels)] };
     case 'chunk_scan':
       return { scan: [0, 1, 2].map(() => row(op.heads)) };
     case 'dense_experts': {

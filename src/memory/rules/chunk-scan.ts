@@ -8,6 +8,7 @@ import {
   keepInput,
   keepOutput,
   multiply,
+  outer,
   pad,
   repeat,
   runningSum,
@@ -15,7 +16,7 @@ import {
   slice,
   sumTo,
 } from '../tape/primitives.ts';
-import { F32, type Node, promote, type Tape, Tensor } from '../tape/tape.ts';
+import { F32, type Tape, Tensor } from '../tape/tape.ts';
 import { bind, type Context, done, type Frame, read } from './context.ts';
 
 /**
@@ -142,23 +143,6 @@ function copies(tape: Tape, x: Tensor, times: number): Tensor {
       })
     : null;
   return new Tensor(tape.alloc(x.elements, x.dtype), x.elements, x.dtype, node);
-}
-
-/** Product of two tensors that spans more than either; the gradients are made in full and then summed. */
-function outer(tape: Tape, a: Tensor, b: Tensor, elements: number): Tensor {
-  const dtype = promote(a.dtype, b.dtype);
-  let node: Node | null = null;
-  if (a.node || b.node) {
-    node = tape.node(elements, dtype, () => {
-      const toA = a.node ? tape.alloc(elements, dtype) : null;
-      const toB = b.node ? tape.alloc(elements, dtype) : null;
-      if (toA) giveAs(tape, a, toA, elements, dtype);
-      if (toB) giveAs(tape, b, toB, elements, dtype);
-    });
-    if (b.node) tape.save(node, a.buffer);
-    if (a.node) tape.save(node, b.buffer);
-  }
-  return new Tensor(tape.alloc(elements, dtype), elements, dtype, node);
 }
 
 /** Sums over all segments: expanded, masked, summed, masked. */

@@ -18,6 +18,7 @@ import {
   solveTriangular,
   sumTo,
 } from '../tape/primitives.ts';
+import { rounds } from '../tape/rounds.ts';
 import { F32, Tensor } from '../tape/tape.ts';
 import { bind, type Context, done, type Frame, read } from './context.ts';
 
@@ -149,7 +150,7 @@ function chunks(ctx: Context, op: DeltaRuleOp, inputs: Inputs): Tensor {
   const [keyPart, valuePart] = [lines * CHUNK * op.keyDim, lines * CHUNK * op.valueDim];
   let fresh: Tensor | undefined;
   let inter: Tensor | undefined;
-  for (let index = 0; index < count; index += 1) {
+  rounds(tape, count, () => {
     const given = select(tape, newValues, valuePart);
     const predicted = then(select(tape, keyDecay, keyPart), (x) => batchedMatmul(tape, x, recurrent, valuePart));
     const corrected = both(given, predicted, (a, b) => add(tape, a, b));
@@ -171,7 +172,8 @@ function chunks(ctx: Context, op: DeltaRuleOp, inputs: Inputs): Tensor {
     const next = both(kept, update, (a, b) => add(tape, a, b));
     tape.drop(recurrent);
     recurrent = next;
-  }
+    return undefined;
+  });
   tape.drop(recurrent);
   const cut = then(whole, (x) => slice(tape, x, lines * tokens * op.valueDim, true));
   const out = then(cut, (x) => (dtype === F32 ? copy(tape, x, false) : cast(tape, x, dtype)));

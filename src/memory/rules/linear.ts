@@ -8,11 +8,12 @@ import { ia3Input, ia3Output } from './ia3.ts';
 import { lora } from './lora.ts';
 import { quantisedLinear } from './quantised-linear.ts';
 
-type Shape = Pick<LinearOp, 'inFeatures' | 'outFeatures' | 'form'>;
+type Shape = Pick<LinearOp, 'inFeatures' | 'outFeatures' | 'form' | 'bypassed'>;
 
 /** A linear layer with whatever stands in its place: quantised base, adapter, or the plain layer. */
 export function linear(ctx: Context, state: LinearState, x: Tensor, shape: Shape): Tensor {
   const { adapter } = state;
+  if (shape.bypassed && state.weight) return plainLinear(ctx, { weight: state.weight, bias: undefined }, x, shape);
   if (!adapter || ctx.frozen) return base(ctx, state, x, shape);
   if (adapter.kind === 'ia3') {
     if (adapter.feedforward) {

@@ -32,6 +32,7 @@ import { moe } from './moe.ts';
 import { norm } from './norm.ts';
 import { positionBias } from './position-bias.ts';
 import { rotary } from './rotary.ts';
+import { selectiveScan } from './selective-scan.ts';
 
 /** Runs the ops of one frame in order, each by its rule. */
 export function runOps(ctx: Context, ops: readonly Op[], frame: Frame): void {
@@ -122,6 +123,9 @@ function runOp(ctx: Context, op: Op, frame: Frame): void {
       break;
     case 'chunk_scan':
       chunkScan(ctx, op, ctx.states.get(op)!, frame);
+      break;
+    case 'selective_scan':
+      selectiveScan(ctx, op, ctx.states.get(op)!, frame);
       break;
     case 'copy_into':
       copyInto(ctx, op, frame);

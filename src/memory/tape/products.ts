@@ -1,5 +1,5 @@
 import { giveAs } from './gradients.ts';
-import { type Node, type Tape, Tensor } from './tape.ts';
+import { type Node, promote, type Tape, Tensor } from './tape.ts';
 
 /** Matrix products and layer_norm, which keep their factors (see primitives.ts). */
 
@@ -85,4 +85,21 @@ export function layerNorm(tape: Tape, x: Tensor, weight: Tensor | null, bias: Te
   tape.release(meanBuffer);
   tape.release(rstd);
   return new Tensor(out, x.elements, x.dtype, node);
+}
+
+/** Product of two tensors that spans more than either; the gradients are made in full and then summed. */
+export function outer(tape: Tape, a: Tensor, b: Tensor, elements: number): Tensor {
+  const dtype = promote(a.dtype, b.dtype);
+  let node: Node | null = null;
+  if (a.node || b.node) {
+    node = tape.node(elements, dtype, () => {
+      const toA = a.node ? tape.alloc(elements, dtype) : null;
+      const toB = b.node ? tape.alloc(elements, dtype) : null;
+      if (toA) giveAs(tape, a, toA, elements, dtype);
+      if (toB) giveAs(tape, b, toB, elements, dtype);
+    });
+    if (b.node) tape.save(node, a.buffer);
+    if (a.node) tape.save(node, b.buffer);
+  }
+  return new Tensor(tape.alloc(elements, dtype), elements, dtype, node);
 }

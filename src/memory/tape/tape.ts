@@ -149,6 +149,11 @@ export class Tape {
     };
   }
 
+  /** Bytes alive since `begin`. */
+  held(): number {
+    return this.total;
+  }
+
   private add(bytes: number, to: number): void {
     this.live[to]! += bytes;
     this.total += bytes;

@@ -20,6 +20,7 @@ import { exaone } from './exaone.ts';
 import { exaoneMoe } from './exaone-moe.ts';
 import { exaone4 } from './exaone4.ts';
 import { falcon } from './falcon.ts';
+import { falconH1 } from './falcon-h1.ts';
 import { gemma, gemma2, gemma3 } from './gemma.ts';
 import { gemma3Vision } from './gemma3-vision.ts';
 import { glm } from './glm.ts';
@@ -40,11 +41,13 @@ import { idefics3 } from './idefics3.ts';
 import { internlm2, internlm3 } from './internlm2.ts';
 import { internvl } from './internvl.ts';
 import { jais2 } from './jais2.ts';
+import { jamba } from './jamba.ts';
 import { lfm2 } from './lfm2.ts';
 import { llama } from './llama.ts';
 import { llamaClones } from './llama-clones.ts';
 import { llama4 } from './llama4.ts';
 import { llava } from './llava.ts';
+import { mamba } from './mamba.ts';
 import { mamba2 } from './mamba2.ts';
 import { minimaxM2 } from './minimax-m2.ts';
 import { ministral3, mistral } from './mistral.ts';
@@ -55,6 +58,7 @@ import { modernbert } from './modernbert.ts';
 import { mpt } from './mpt.ts';
 import { nanochat } from './nanochat.ts';
 import { nemotron } from './nemotron.ts';
+import { nemotronH } from './nemotron-h.ts';
 import { flexOlmo, olmo, olmo2, olmoe } from './olmo.ts';
 import { opt } from './opt.ts';
 import { paligemma } from './paligemma.ts';
@@ -151,6 +155,7 @@ export const ARCHITECTURES: readonly Architecture[] = [
   internvl,
   idefics3,
   gemma3Vision,
+  mamba,
   mamba2,
   graniteHybrid,
   bamba,
@@ -167,4 +172,7 @@ export const ARCHITECTURES: readonly Architecture[] = [
   mistral4,
   youtu,
   flexOlmo,
+  jamba,
+  falconH1,
+  nemotronH,
 ];

@@ -1,9 +1,13 @@
-import type { Activation, Op } from '../ops.ts';
+import type { ConfigReader } from '../config-reader.ts';
+import type { Activation, ModelDescription, Op } from '../ops.ts';
 import type { Architecture } from './architecture.ts';
-import { add, call, embedTokens, linear, noPeftDefaults, norm, split } from './parts.ts';
+import { activation, add, call, embedTokens, linear, multiply, noPeftDefaults, norm, split } from './parts.ts';
 
 export const WITHOUT_MAMBA_SSM =
   'the selective scan runs in plain PyTorch, as without the mamba_ssm and causal_conv1d packages; with them it needs far less';
+
+/** Layers that PEFT refuses in models with these mixers: the fused kernels take their weights without them. */
+export const MAMBA_REFUSED: readonly string[] = ['out_proj', 'conv1d'];
 
 export interface Mamba2Shape {
   readonly hiddenSize: number;
@@ -16,22 +20,36 @@ export interface Mamba2Shape {
   readonly bias: boolean;
   readonly convBias: boolean;
   readonly activation: Activation;
+  /** The gate alone, without a norm (Falcon H1). */
+  readonly bareGate?: boolean;
+  /** What enters and what is projected is multiplied by numbers (Falcon H1). */
+  readonly scaled?: boolean;
 }
 
 /** Mamba 2's mixer: one projection, a short convolution, the scan, a norm with the gate before it, a projection back. */
 export function mamba2Mixer(shape: Mamba2Shape, name: string): Op {
   const inner = shape.heads * shape.headDim;
   const states = shape.groups * shape.stateSize;
-  const project = linear(
-    'in_proj',
-    'hidden_states',
-    'projected',
-    shape.hiddenSize,
-    2 * inner + 2 * states + shape.heads,
-    shape.bias,
-  );
+  const features = 2 * inner + 2 * states + shape.heads;
+  const project = linear('in_proj', 'hidden_states', 'projected', shape.hiddenSize, features, shape.bias);
+  const scaled = (value: string): readonly Op[] => (shape.scaled ? [{ op: 'scale', input: value, output: value }] : []);
+  const gated: readonly Op[] = shape.bareGate
+    ? [activation('silu', 'gate', '$opened'), multiply('scan_output', '$opened', 'scan_output')]
+    : [
+        {
+          op: 'gated_norm',
+          name: 'norm',
+          size: inner,
+          gated: 'before',
+          input: 'scan_output',
+          gate: 'gate',
+          output: 'scan_output',
+        },
+      ];
   return call(name, { hidden_states: 'hidden_states' }, { output: 'hidden_states' }, [
+    ...scaled('hidden_states'),
     project,
+    ...scaled('projected'),
     split('projected', [
       ['gate', inner],
       ['mixed', inner + 2 * states],
@@ -66,18 +84,63 @@ export function mamba2Mixer(shape: Mamba2Shape, name: string): Op {
       dt: 'dt',
       output: 'scan_output',
     },
-    {
-      op: 'gated_norm',
-      name: 'norm',
-      size: inner,
-      gated: 'before',
-      input: 'scan_output',
-      gate: 'gate',
-      output: 'scan_output',
-    },
+    ...gated,
     { op: 'cast', like: { value: 'hidden_states' }, input: 'scan_output', output: '$narrow' },
     linear('out_proj', '$narrow', 'output', inner, shape.hiddenSize, shape.bias),
   ]);
+}
+
+/** Layers that are a norm and a mixer each, under Mamba's names. */
+export function mambaStack(
+  config: ConfigReader,
+  parts: {
+    readonly hiddenSize: number;
+    readonly vocab: number;
+    readonly layers: number;
+    readonly tied: boolean;
+    readonly mixer: Op;
+  },
+): ModelDescription {
+  const { hiddenSize } = parts;
+  const vocabSize = config.count('vocab_size', parts.vocab);
+  const layers = config.count('num_hidden_layers', parts.layers);
+  const first = norm('norm', '$typed', 'hidden_states', hiddenSize);
+  const last = norm('norm_f', 'hidden_states', '$normed', hiddenSize);
+  config.assumptions.push(WITHOUT_MAMBA_SSM);
+  return {
+    hiddenSize,
+    vocabSize,
+    layersPath: 'backbone.layers',
+    embedding: embedTokens('embeddings', vocabSize, hiddenSize),
+    kinds: [
+      [
+        { op: 'assign', input: 'hidden_states', output: 'residual' },
+        { op: 'cast', like: first, input: 'hidden_states', output: '$typed' },
+        first,
+        ...(config.flag('residual_in_fp32', true)
+          ? [{ op: 'cast', like: 'fp32', input: 'residual', output: 'residual' } satisfies Op]
+          : []),
+        parts.mixer,
+        add('residual', 'hidden_states', 'hidden_states'),
+      ],
+    ],
+    layers: new Array<number>(layers).fill(0),
+    final: [last, { op: 'cast', like: last, input: '$normed', output: 'hidden_states' }],
+    head: {
+      name: 'lm_head',
+      bias: false,
+      tied: config.flag('tie_word_embeddings', parts.tied),
+      scaled: false,
+      softcap: false,
+      wide: true,
+    },
+    rotaryTables: undefined,
+    masks: 0,
+    kernels: [],
+    bufferBytes: 0,
+    alibi: false,
+    peft: { ...noPeftDefaults, refused: MAMBA_REFUSED },
+  };
 }
 
 export const mamba2: Architecture = {
@@ -85,59 +148,26 @@ export const mamba2: Architecture = {
   source: 'transformers 5.17 models/mamba2/modeling_mamba2.py',
   describe: (config) => {
     const hiddenSize = config.count('hidden_size', 4096);
-    const vocabSize = config.count('vocab_size', 32768);
-    const layers = config.count('num_hidden_layers', 64);
-    const mixer = mamba2Mixer(
-      {
-        hiddenSize,
-        heads: config.count('num_heads', 128),
-        headDim: config.count('head_dim', 64),
-        groups: config.count('n_groups', 8),
-        stateSize: config.count('state_size', 128),
-        kernel: config.count('conv_kernel', 4),
-        chunk: config.count('chunk_size', 256),
-        bias: config.flag('use_bias', false),
-        convBias: config.flag('use_conv_bias', true),
-        activation: config.activation('hidden_act', 'silu'),
-      },
-      'mixer',
-    );
-    const first = norm('norm', '$typed', 'hidden_states', hiddenSize);
-    const last = norm('norm_f', 'hidden_states', '$normed', hiddenSize);
-    config.assumptions.push(WITHOUT_MAMBA_SSM);
-    return {
+    return mambaStack(config, {
       hiddenSize,
-      vocabSize,
-      layersPath: 'backbone.layers',
-      embedding: embedTokens('embeddings', vocabSize, hiddenSize),
-      kinds: [
-        [
-          { op: 'assign', input: 'hidden_states', output: 'residual' },
-          { op: 'cast', like: first, input: 'hidden_states', output: '$typed' },
-          first,
-          ...(config.flag('residual_in_fp32', true)
-            ? [{ op: 'cast', like: 'fp32', input: 'residual', output: 'residual' } satisfies Op]
-            : []),
-          mixer,
-          add('residual', 'hidden_states', 'hidden_states'),
-        ],
-      ],
-      layers: new Array<number>(layers).fill(0),
-      final: [last, { op: 'cast', like: last, input: '$normed', output: 'hidden_states' }],
-      head: {
-        name: 'lm_head',
-        bias: false,
-        tied: config.flag('tie_word_embeddings', false),
-        scaled: false,
-        softcap: false,
-        wide: true,
-      },
-      rotaryTables: undefined,
-      masks: 0,
-      kernels: [],
-      bufferBytes: 0,
-      alibi: false,
-      peft: { ...noPeftDefaults, refused: ['out_proj'] },
-    };
+      vocab: 32768,
+      layers: 64,
+      tied: false,
+      mixer: mamba2Mixer(
+        {
+          hiddenSize,
+          heads: config.count('num_heads', 128),
+          headDim: config.count('head_dim', 64),
+          groups: config.count('n_groups', 8),
+          stateSize: config.count('state_size', 128),
+          kernel: config.count('conv_kernel', 4),
+          chunk: config.count('chunk_size', 256),
+          bias: config.flag('use_bias', false),
+          convBias: config.flag('use_conv_bias', true),
+          activation: config.activation('hidden_act', 'silu'),
+        },
+        'mixer',
+      ),
+    });
   },
 };

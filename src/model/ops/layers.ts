@@ -25,6 +25,8 @@ export interface LinearOp {
   readonly bias: boolean;
   /** `linear`: nn.Linear; `conv1d`: transformers' Conv1D (addmm); `matmul`: `x @ weight.T`, then a separate bias add. */
   readonly form: 'linear' | 'conv1d' | 'matmul';
+  /** Only its weight is used here: no bias, and an adapter on it never runs (Mamba's step sizes). */
+  readonly bypassed?: boolean;
   /** Its weight is fp32 whatever dtype the model is loaded in. */
   readonly wide?: boolean;
   readonly input: string;

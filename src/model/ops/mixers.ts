@@ -1,3 +1,4 @@
+import type { LinearOp } from './layers.ts';
 import type { Activation } from './pointwise.ts';
 
 /** State-space mixers and linear attention. See `op.ts` for how ops name their values. */
@@ -39,6 +40,24 @@ export interface DeltaRuleOp {
   readonly value: string;
   readonly beta: string;
   readonly decay: string;
+  readonly output: string;
+}
+
+/**
+ * Mamba's selective scan, token by token, the gate included: `A_log` (channels × state size) and `D` (one a channel). The step
+ * sizes come out of a linear layer whose weight was used before, and whose bias is added here.
+ */
+export interface SelectiveScanOp {
+  readonly op: 'selective_scan';
+  readonly channels: number;
+  readonly stateSize: number;
+  /** The layer whose bias is added; it was run by its weight alone. */
+  readonly step: LinearOp;
+  readonly x: string;
+  readonly dt: string;
+  readonly b: string;
+  readonly c: string;
+  readonly gate: string;
   readonly output: string;
 }
 

@@ -1,7 +1,7 @@
 import type { AttentionOp, DisentangledOp, HeadsOp, PositionBiasOp, RotaryOp } from './attention.ts';
 import type { DenseExpertsOp, MoeOp } from './experts.ts';
 import type { EmbeddingOp, LinearOp, NormOp, ParameterOp } from './layers.ts';
-import type { ChunkScanOp, ConvolutionOp, DeltaRuleOp, GatedNormOp } from './mixers.ts';
+import type { ChunkScanOp, ConvolutionOp, DeltaRuleOp, GatedNormOp, SelectiveScanOp } from './mixers.ts';
 import type { ActivationOp, BinaryOp, CastOp, ClampOp, DropoutOp, ScaleOp, SoftcapOp } from './pointwise.ts';
 import type { AssignOp, ConcatenateOp, CopyIntoOp, CopyOp, DropOp, FirstTokenOp, RepeatOp, SplitOp } from './values.ts';
 
@@ -28,6 +28,7 @@ export type Op =
   | GatedNormOp
   | DeltaRuleOp
   | ChunkScanOp
+  | SelectiveScanOp
   | CopyIntoOp
   | ActivationOp
   | BinaryOp
