@@ -26,6 +26,12 @@ export class ConfigReader {
     return undefined;
   }
 
+  /** The same config without a key. */
+  without(key: string): ConfigReader {
+    const { [key]: _, ...rest } = this.config;
+    return new ConfigReader(rest, this);
+  }
+
   /** The config as it is. */
   entries(): Readonly<Record<string, unknown>> {
     return this.config;

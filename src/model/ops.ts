@@ -1,3 +1,4 @@
+export type * from './ops/alternating.ts';
 export type * from './ops/attention.ts';
 export type * from './ops/description.ts';
 export type * from './ops/experts.ts';

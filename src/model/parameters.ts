@@ -10,9 +10,9 @@ export function parametersOf(op: Op): number {
     case 'position_bias':
       return op.buckets * op.heads;
     case 'linear':
-      return op.inFeatures * op.outFeatures + (op.bias ? op.outFeatures : 0);
+      return op.sameAs ? 0 : op.inFeatures * op.outFeatures + (op.bias ? op.outFeatures : 0);
     case 'norm':
-      return isWeightless(op.form) ? 0 : op.size * (op.groups ?? 1) * (op.bias ? 2 : 1);
+      return isWeightless(op.form) || op.sameAs ? 0 : op.size * (op.groups ?? 1) * (op.bias ? 2 : 1);
     case 'activation':
       return op.fn === 'xielu' ? 2 : 0;
     case 'attention':

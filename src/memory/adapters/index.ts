@@ -66,8 +66,14 @@ export function targetNames(description: ModelDescription, values: PlanValues): 
   if (targets !== 'all-linear') return targets;
   if (values.quantization === null) return 'all';
   const names = new Set<string>();
-  const { encoder, idle = [] } = description;
-  for (const ops of [...description.kinds, ...(encoder?.kinds ?? []), ...idle.map((modules) => modules.ops)]) {
+  const { encoder, idle = [], embedding, final } = description;
+  for (const ops of [
+    embedding,
+    final,
+    ...description.kinds,
+    ...(encoder?.kinds ?? []),
+    ...idle.map((modules) => modules.ops),
+  ]) {
     visitOps(ops, '', (op) => {
       if (op.op === 'linear') names.add(op.name);
     });

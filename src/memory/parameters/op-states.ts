@@ -23,11 +23,13 @@ function stateOf(set: ParameterSet, op: Op, at: string, count: number, scored: b
   const row = (columns: number) => set.makeBase(1, columns, count);
   switch (op.op) {
     case 'linear': {
+      if (op.sameAs) return usedAgain(set, op.sameAs);
       const saved = scored && isSavedWhole(joinPath(at, op.name));
       return { linear: saved ? scoringState(set, op) : linearState(set, op, at, count) };
     }
     case 'norm': {
       if (isWeightless(op.form)) return undefined;
+      if (op.sameAs) return usedAgain(set, op.sameAs);
       const size = op.size * (op.groups ?? 1);
       const weight = row(size);
       return op.bias ? { weight, bias: row(size) } : { weight };
@@ -68,6 +70,17 @@ function stateOf(set: ParameterSet, op: Op, at: string, count: number, scored: b
     default:
       return undefined;
   }
+}
+
+/** The state of a module that has run before: its gradients are complete with this use. */
+function usedAgain(set: ParameterSet, first: Op): OpState {
+  const state = set.states.get(first)!;
+  if (state.linear) useTwice(state.linear);
+  for (const parameter of [state.weight, state.bias]) {
+    const leaf = parameter?.tensor.node?.leaf;
+    if (leaf) leaf.uses += 1;
+  }
+  return state;
 }
 
 function embeddingState(set: ParameterSet, op: EmbeddingOp, path: string, count: number): OpState {

@@ -6,7 +6,7 @@ import { bind, type Context, done, type Frame, read } from './context.ts';
 /** Parts of one tensor by their names; see SplitOp for the forms. */
 export function divide(ctx: Context, op: SplitOp, frame: Frame): void {
   const x = read(frame, op.input);
-  const features = op.outputs.reduce((total, part) => total + part.features, 0);
+  const features = op.of ?? op.outputs.reduce((total, part) => total + part.features, 0);
   const sizes = op.outputs.map((part) => (x.elements / features) * part.features);
   const parts = partsOf(ctx, op, x, sizes);
   op.outputs.forEach((part, index) => {

@@ -16,6 +16,11 @@ interface Tables {
 export function rotary(ctx: Context, op: RotaryOp, frame: Frame): void {
   const { tape } = ctx;
   const tables = tablesOf(ctx, op, frame);
+  if (op.k === '') {
+    const turned = turn(ctx, read(frame, op.q), op, tables);
+    bind(ctx, frame, op.q, turned);
+    return;
+  }
   const [q, k] = [read(frame, op.q), read(frame, op.k)];
   if (!op.wide) {
     const [turnedQ, turnedK] = [turn(ctx, q, op, tables), turn(ctx, k, op, tables)];
@@ -70,7 +75,7 @@ function turn(ctx: Context, x: Tensor, op: RotaryOp, tables: Tables): Tensor {
   if (op.turning) return turnHalves(ctx, x, op.turning);
   if (!op.join) return rotate(ctx, x, op, tables);
   const turned = (x.elements / op.headDim) * op.rotaryDim;
-  const major = !isLookedUp(op);
+  const major = !liesFlat(op);
   const part = turned === x.elements ? tape.hold(x) : slice(tape, x, turned, major);
   const rest = slice(tape, x, x.elements - turned, major);
   const rotated = rotate(ctx, part, op, tables);
@@ -81,11 +86,11 @@ function turn(ctx: Context, x: Tensor, op: RotaryOp, tables: Tables): Tensor {
   return out;
 }
 
-const isLookedUp = (op: RotaryOp): boolean => op.tables === 'gathered' || op.tables === 'indexed';
+const liesFlat = (op: RotaryOp): boolean => op.flat === true || op.tables === 'gathered' || op.tables === 'indexed';
 
 function rotate(ctx: Context, x: Tensor, op: RotaryOp, tables: Tables): Tensor {
   const { tape } = ctx;
-  const major = !isLookedUp(op);
+  const major = !liesFlat(op);
   const inside = op.wide === 'inside';
   const cos = tables.make?.() ?? tables.cos;
   const sin = tables.make?.() ?? tables.sin;

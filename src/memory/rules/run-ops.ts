@@ -14,6 +14,7 @@ import {
 } from '../tape/primitives.ts';
 import { type Dtype, F32, type Tensor } from '../tape/tape.ts';
 import { activate } from './activation.ts';
+import { alternating, gaussianTopk } from './alternating.ts';
 import { attention } from './attention.ts';
 import { chunkScan } from './chunk-scan.ts';
 import { bind, type Context, done, type Frame, read } from './context.ts';
@@ -73,7 +74,7 @@ function runOp(ctx: Context, op: Op, frame: Frame): void {
       bind(ctx, frame, op.output, tape.hold(read(frame, op.input)));
       break;
     case 'scale':
-      unary(ctx, op, frame, (x) => scale(tape, x));
+      unary(ctx, op, frame, (x) => scale(tape, x, op.inPlace));
       break;
     case 'dropout':
       unary(ctx, op, frame, (x) => dropout(tape, x, op.p));
@@ -162,6 +163,12 @@ function runOp(ctx: Context, op: Op, frame: Frame): void {
       break;
     case 'disentangled':
       disentangled(ctx, op, frame);
+      break;
+    case 'alternating':
+      alternating(ctx, op, frame);
+      break;
+    case 'gaussian_topk':
+      unary(ctx, op, frame, (x) => gaussianTopk(ctx, op, x));
       break;
     case 'dense_experts':
       unary(ctx, op, frame, (x) => denseExperts(ctx, op, ctx.states.get(op)!, x, read(frame, op.logits)));

@@ -85,12 +85,13 @@ export function where(tape: Tape, condition: Buffer, a: Tensor, b: Tensor): Tens
 }
 
 /** Times or divided by a Python number; the number is saved, without memory. */
-export function scale(tape: Tape, x: Tensor): Tensor {
+export function scale(tape: Tape, x: Tensor, inPlace = false): Tensor {
   const parent = x.node;
   const node = parent
     ? tape.node(x.elements, x.dtype, (grad) => tape.give(parent, tape.allocLike(x.elements, x.dtype, grad)))
     : null;
-  return new Tensor(tape.allocLike(x.elements, x.dtype, x.buffer), x.elements, x.dtype, node);
+  if (inPlace) x.buffer.refs += 1;
+  return new Tensor(inPlace ? x.buffer : tape.allocLike(x.elements, x.dtype, x.buffer), x.elements, x.dtype, node);
 }
 
 /** Plus a Python number: the gradient passes through. */

@@ -4,6 +4,7 @@ import { GRADIENT_ID, INPUT_ID } from '../allocator/script.ts';
 import { type Context, endAutocast, type Frame } from '../rules/context.ts';
 import { runOps } from '../rules/run-ops.ts';
 import { Buffer, type Dtype, Node, owner, roundUp, type Segment, Tensor, widthOf } from '../tape/tape.ts';
+import { upstreamOf } from './upstream.ts';
 
 const ACTIVATIONS = owner('activations');
 const TEMPORARY = owner('temporaryBuffers');
@@ -26,6 +27,8 @@ export interface LayerSummary {
   readonly gradientId: number;
   /** The input was freed with the forward pass: nothing keeps it. */
   readonly inputFreed: boolean;
+  /** What a repeated forward pass leaves until the backward pass has ended, bytes; part of `backward`. */
+  readonly lingeringBytes: number;
   /** Eager attention weights that go back to the model's loop and are kept by nothing else, bytes. */
   readonly weightsBytes: number;
 }
@@ -76,7 +79,7 @@ export class Layers {
   /** The layer's input as the previous layer left it: alive, not counted in this segment. */
   private input({ dtype, needsGrad }: Input): Tensor {
     const { batch, tokens } = this.ctx;
-    const elements = batch * tokens * this.stack.hiddenSize;
+    const elements = batch * tokens * this.stack.hiddenSize * (this.stack.streams ?? 1);
     const buffer = new Buffer(roundUp(elements * widthOf(dtype)), ACTIVATIONS);
     buffer.id = INPUT_ID;
     return new Tensor(buffer, elements, dtype, needsGrad ? new Node(elements, dtype, () => {}) : null);
@@ -124,6 +127,21 @@ export class Layers {
     output.node.grad = grad;
   }
 
+  /** Holds what carried values were made of in this pass; bytes. */
+  private linger(kind: number, nodes: readonly Node[]): number {
+    const { carried = [], carriedLinger, kinds } = this.stack;
+    if (!carriedLinger) return 0;
+    const ops: ReadonlySet<unknown> = upstreamOf(kinds[kind]!, carried);
+    const held = new Set<Buffer>();
+    for (const { at, saved } of nodes) if (saved && ops.has(at)) for (const buffer of saved) held.add(buffer);
+    let bytes = 0;
+    for (const buffer of held) {
+      buffer.refs += 1;
+      bytes += buffer.bytes;
+    }
+    return bytes;
+  }
+
   private remember(carried: ReadonlyMap<string, Tensor>): void {
     for (const [name, { elements, dtype, node }] of carried) {
       this.shared.set(name, { elements, dtype, needsGrad: node !== null });
@@ -161,6 +179,7 @@ export class Layers {
       backward,
       inputFreed,
       weightsBytes: tape.noGrad ? this.weightsBytes : 0,
+      lingeringBytes: 0,
       output: describe(output),
       outputId: output.buffer.id,
       gradientId: x.node?.grad?.id ?? 0,
@@ -205,6 +224,7 @@ export class Layers {
       if (!checkpointing.useReentrant) tape.stopAt = saves;
       tape.contexts = checkpointing.useReentrant ? contexts : 'none';
       recomputed = this.forward(kind, again, shared, recarried);
+      if (recarried.size > 0) lingering = this.linger(kind, tape.nodes);
       for (const value of recarried.values()) tape.drop(value);
       tape.stopAt = Number.POSITIVE_INFINITY;
       tape.contexts = 'kept';
@@ -214,6 +234,7 @@ export class Layers {
       return tape.nodes;
     };
     let again: Tensor = x;
+    let lingering = 0;
     let recomputed: Tensor | undefined;
     this.receive(output);
     if (!last) this.receiveShared([...shared.values(), ...carried.values()]);
@@ -244,6 +265,7 @@ export class Layers {
       autocastEnd,
       backward,
       inputFreed: checkpointing.offload,
+      lingeringBytes: lingering,
       weightsBytes,
       output: describe(output),
       outputId: output.buffer.id,

@@ -109,7 +109,7 @@ export function stackPass(
   tape.nodes = [];
   tape.owner = ACTIVATIONS;
   tape.begin();
-  const elements = batch * tokens * stack.hiddenSize;
+  const elements = batch * tokens * stack.hiddenSize * (stack.streams ?? 1);
   const needsGrad = current.needsGrad && !tape.noGrad;
   const last = new Tensor(
     outside(elements, current.dtype, ACTIVATIONS),
@@ -173,6 +173,7 @@ export function stackPass(
         }
       });
       timeline.add(COMMUNICATION, -layerBytes);
+      for (const { summary, times } of runs) timeline.add(ACTIVATIONS, -summary.lingeringBytes * times);
       tape.owner = TEMPORARY;
       tape.begin();
       if (keepsMasks) for (const mask of masks) tape.release(mask);
@@ -180,6 +181,9 @@ export function stackPass(
       if (hidden.node) {
         hidden.node.grad = outside(elements, hidden.dtype, TEMPORARY);
         hidden.node.grad.id = GRADIENT_ID;
+      }
+      for (const { node, elements: size, dtype } of held.values()) {
+        if (node) node.grad = outside(size, dtype, TEMPORARY);
       }
       tape.backward(embeddingNodes);
       const end = tape.end();

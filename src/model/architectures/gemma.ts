@@ -7,7 +7,7 @@ import { gatedMlp, hiddenNorm, peftDefaults, preNormLayer, type SelfAttentionOpt
 const PEFT = peftDefaults(['q_proj', 'v_proj'], ['q_proj', 'v_proj', 'down_proj'], ['down_proj']);
 
 /** The embedding times the square root of the hidden size. */
-const scaledEmbedding = (keys: LlamaLike): readonly Op[] => [
+export const scaledEmbedding = (keys: LlamaLike): readonly Op[] => [
   {
     op: 'embedding',
     name: 'embed_tokens',

@@ -23,6 +23,8 @@ import { falcon } from './falcon.ts';
 import { falconH1 } from './falcon-h1.ts';
 import { gemma, gemma2, gemma3 } from './gemma.ts';
 import { gemma3Vision } from './gemma3-vision.ts';
+import { gemma3n } from './gemma3n.ts';
+import { gemma4 } from './gemma4.ts';
 import { glm } from './glm.ts';
 import { glm4Moe } from './glm4-moe.ts';
 import { gptBigcode } from './gpt-bigcode.ts';
@@ -175,4 +177,6 @@ export const ARCHITECTURES: readonly Architecture[] = [
   jamba,
   falconH1,
   nemotronH,
+  gemma4,
+  gemma3n,
 ];

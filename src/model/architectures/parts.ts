@@ -80,7 +80,7 @@ export const attention = (shape: AttentionShape, output = 'attn_output'): Attent
 });
 
 /** How an architecture's rotary embedding differs from Llama's. */
-export type RotaryForm = Pick<RotaryOp, 'pairs' | 'wide' | 'tables' | 'positions' | 'turning'>;
+export type RotaryForm = Pick<RotaryOp, 'pairs' | 'wide' | 'tables' | 'positions' | 'flat' | 'turning'>;
 
 export const rotary = (
   shape: AttentionShape,

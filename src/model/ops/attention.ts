@@ -9,7 +9,7 @@ export interface HeadsOp {
   readonly output: string;
 }
 
-/** Rotary embedding of q and k; the names are bound again. */
+/** Rotary embedding of q and k; the names are bound again. An empty name: only the other one is turned. */
 export interface RotaryOp {
   readonly op: 'rotary';
   readonly q: string;
@@ -32,6 +32,8 @@ export interface RotaryOp {
    */
   readonly tables?: 'repeated' | 'gathered' | 'indexed';
   readonly positions?: number;
+  /** q and k lie as (batch, tokens, heads, dim): they are turned before their heads are told apart in memory (Gemma 3n). */
+  readonly flat?: boolean;
   /**
    * Instead of `x * cos + rotate_half(x) * sin`. `chunks`: both halves turned and joined (gpt-oss). `strided`: the same with
    * even and odd features (DeepSeek V3). `complex`: a product of complex numbers in fp32 (DeepSeek V2, Llama 4).

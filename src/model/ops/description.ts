@@ -22,6 +22,8 @@ export interface HeadDescription {
 /** A column of layers with what stands before and after it. */
 export interface Stack {
   readonly hiddenSize: number;
+  /** Vectors a token between layers, each of the hidden size (AltUp); absent: one. */
+  readonly streams?: number;
   /** Path of the list of layers, `model.layers`. */
   readonly layersPath: string;
   /** From ids to `hidden_states`. */
@@ -38,6 +40,11 @@ export interface Stack {
   readonly keepsResults?: boolean;
   /** Names that a layer binds and the later ones read as well. */
   readonly carried?: readonly string[];
+  /**
+   * They stay in a dict that every layer is given: what a checkpoint makes again of them keeps its graph, until the last
+   * checkpoint is through (Gemma 3n).
+   */
+  readonly carriedLinger?: boolean;
   /** Shared cos and sin tables: features each, how many pairs of tables, and whether every row has its own; absent: none. */
   readonly rotaryTables: { readonly dim: number; readonly pairs: number; readonly perRow?: boolean } | undefined;
   /** How many attention masks are made (full, sliding). */

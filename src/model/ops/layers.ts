@@ -25,6 +25,8 @@ export interface LinearOp {
   readonly bias: boolean;
   /** `linear`: nn.Linear; `conv1d`: transformers' Conv1D (addmm); `matmul`: `x @ weight.T`, then a separate bias add. */
   readonly form: 'linear' | 'conv1d' | 'matmul';
+  /** The same module, used a second time. */
+  readonly sameAs?: LinearOp;
   /** Only its weight is used here: no bias, and an adapter on it never runs (Mamba's step sizes). */
   readonly bypassed?: boolean;
   /** Its weight is fp32 whatever dtype the model is loaded in. */
@@ -60,6 +62,8 @@ export const isWeightless = (form: NormForm): boolean => form === 'layer_fp32' |
 export interface NormOp {
   readonly op: 'norm';
   readonly name: string;
+  /** The same module, used a second time. */
+  readonly sameAs?: NormOp;
   /** Elements normalised together. */
   readonly size: number;
   /** Groups with weights of their own (heads); absent: all share `size` weights. */

@@ -1,8 +1,18 @@
+import type { AlternatingOp } from './alternating.ts';
 import type { AttentionOp, DisentangledOp, HeadsOp, PositionBiasOp, RotaryOp } from './attention.ts';
 import type { DenseExpertsOp, MoeOp } from './experts.ts';
 import type { EmbeddingOp, LinearOp, NormOp, ParameterOp } from './layers.ts';
 import type { ChunkScanOp, ConvolutionOp, DeltaRuleOp, GatedNormOp, SelectiveScanOp } from './mixers.ts';
-import type { ActivationOp, BinaryOp, CastOp, ClampOp, DropoutOp, ScaleOp, SoftcapOp } from './pointwise.ts';
+import type {
+  ActivationOp,
+  BinaryOp,
+  CastOp,
+  ClampOp,
+  DropoutOp,
+  GaussianTopkOp,
+  ScaleOp,
+  SoftcapOp,
+} from './pointwise.ts';
 import type { AssignOp, ConcatenateOp, CopyIntoOp, CopyOp, DropOp, FirstTokenOp, RepeatOp, SplitOp } from './values.ts';
 
 /**
@@ -45,6 +55,8 @@ export type Op =
   | DropOp
   | RepeatOp
   | MoeOp
+  | AlternatingOp
+  | GaussianTopkOp
   | DenseExpertsOp;
 
 /** A module's forward with names of its own. */

@@ -34,9 +34,19 @@ export interface BinaryOp {
   readonly output: string;
 }
 
+/** `relu(x - (mean(x) + std(x) * number))` over the features of a token (Gemma 3n). */
+export interface GaussianTopkOp {
+  readonly op: 'gaussian_topk';
+  readonly size: number;
+  readonly input: string;
+  readonly output: string;
+}
+
 /** Times or divided by a number. */
 export interface ScaleOp {
   readonly op: 'scale';
+  /** `x *= number`. */
+  readonly inPlace?: boolean;
   readonly input: string;
   readonly output: string;
 }

@@ -16,6 +16,8 @@ export interface SplitOp {
   readonly op: 'split';
   readonly form: 'chunk' | 'chunk_heads' | 'slices' | 'copies';
   readonly input: string;
+  /** Features of the whole, where the parts are not all of it. */
+  readonly of?: number;
   readonly outputs: readonly { readonly name: string; readonly features: number }[];
 }
 
