@@ -24,8 +24,8 @@ export function readLaunchArgs(launch: readonly string[], command: Command): Lau
     );
   }
   if (after.length > 0) return [{ kind: 'command', argv: after }];
-  const stranger = before.find((path) => !CONFIG_FILE.test(path));
-  if (stranger !== undefined && !existsSync(stranger)) {
+  const stranger = before.find((path) => !CONFIG_FILE.test(path) && !existsSync(path.replace(/:\d+$/, '')));
+  if (stranger !== undefined) {
     command.error(
       `error[usage]: '${stranger}' is neither a command of snug nor a config file\n  help: put -- before a training command: snug ${name === 'snug' ? 'run' : name} -- ${before.join(' ')}`,
     );

@@ -43,6 +43,7 @@ const MEANINGS = {
   },
   'out-of-vram': { code: EXIT.outOfVram, meaning: 'out of VRAM, and no further retry' },
   'out-of-host-ram': { code: EXIT.outOfHostRam, meaning: 'ended for want of host RAM' },
+  elsewhere: { code: EXIT.usage, meaning: 'nothing was started: it is started by its scheduler' },
   'not-found': { code: EXIT.commandNotFound, meaning: 'command not found' },
   'not-executable': {
     code: EXIT.notExecutable,

@@ -1,18 +1,18 @@
 import { type Diagnostic, error, fail, ok, type Result } from '../core/index.ts';
-import type { FittedLaunch } from './contract.ts';
+import type { FittedLaunch, FittedWord, WordedLaunch } from './contract.ts';
 import type { FileReference, FileValue, SourceEdit, StackView } from './dialect.ts';
 import { editJson } from './json-text.ts';
 import { editYaml } from './yaml-edit.ts';
 
 /** Makes the edits: a new command line, and copies of the files that change, each named where the original was. */
-export function applyEdits(view: StackView, edits: readonly SourceEdit[], copyFolder: string): Result<FittedLaunch> {
+export function applyEdits(view: StackView, edits: readonly SourceEdit[], copyFolder: string): Result<WordedLaunch> {
   const conflicts = findConflicts(edits);
   if (conflicts.length > 0) return fail(...conflicts);
   const copied = copyFiles(view, edits, copyFolder);
   if (!copied.ok) return copied;
   const env = Object.fromEntries(edits.flatMap((edit) => (edit.kind === 'env' ? [[edit.name, edit.value]] : [])));
-  const argv = editTokens(view.argv, [...edits, ...copied.value.pointers]);
-  return ok({ argv, env, files: copied.value.files });
+  const words = editTokens(view.argv, [...edits, ...copied.value.pointers]);
+  return ok({ argv: words.map(({ text }) => text), env, files: copied.value.files, words });
 }
 
 const placeOf = (edit: SourceEdit): string => {
@@ -107,7 +107,7 @@ function freshName(path: string, taken: Set<string>): string {
   return name;
 }
 
-function editTokens(argv: readonly string[], edits: readonly SourceEdit[]): string[] {
+function editTokens(argv: readonly string[], edits: readonly SourceEdit[]): FittedWord[] {
   const replaced = new Map<number, string>();
   const removed = new Set<number>();
   const inserted = new Map<number, Map<string, readonly string[]>>();
@@ -119,12 +119,14 @@ function editTokens(argv: readonly string[], edits: readonly SourceEdit[]): stri
       inserted.set(edit.at, here.set(edit.key, edit.tokens));
     }
   }
-  const before = (index: number): readonly string[] => [...(inserted.get(index)?.values() ?? [])].flat();
+  const before = (index: number): FittedWord[] =>
+    [...(inserted.get(index)?.values() ?? [])].flat().map((text) => ({ text }));
+  const own = (token: string, index: number): FittedWord => {
+    const text = replaced.get(index);
+    return text === undefined || text === token ? { text: token, index } : { text, instead: index };
+  };
   return [
-    ...argv.flatMap((token, index) => [
-      ...before(index),
-      ...(removed.has(index) ? [] : [replaced.get(index) ?? token]),
-    ]),
+    ...argv.flatMap((token, index) => [...before(index), ...(removed.has(index) ? [] : [own(token, index)])]),
     ...before(argv.length),
   ];
 }

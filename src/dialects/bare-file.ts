@@ -1,4 +1,5 @@
 import { error, fail, note, ok, type Result } from '../core/index.ts';
+import type { Origin } from '../spec/index.ts';
 import type { LaunchReading, LaunchSource, ReadContext } from './contract.ts';
 import type { BareFile, Dialect, FileClaim, FileValue } from './dialect.ts';
 import { parseJson } from './json-text.ts';
@@ -6,6 +7,7 @@ import { isNativeFile, NATIVE_SIGN } from './native/claim-file.ts';
 import { type NativePolicy, readNativeConfig } from './native/read.ts';
 import { readLaunch, readLaunchPartly } from './read-launch.ts';
 import { REGISTRY } from './registry.ts';
+import { interpreterOf, isJobScript, isShellScript } from './shell/index.ts';
 import { quoteCommand } from './split-command.ts';
 import { readYaml } from './yaml-read.ts';
 
@@ -21,6 +23,8 @@ export interface BareReading {
  * with the command that belongs to it. Errors: nobody knows the file, or it takes more than the file to start its trainer.
  */
 export function readBareFile(path: string, context: ReadContext): Result<BareReading> {
+  const script = bareScript(path, context);
+  if (script) return readBareScript(script, context);
   const file = openBareFile(path, context);
   if (!file.ok) return file;
   const sure = isNativeFile(file.value);
@@ -44,10 +48,52 @@ export function readBareFile(path: string, context: ReadContext): Result<BareRea
 
 /** What the file and its command say where another file that they name is missing; undefined: nothing, or a native config. */
 export function readBareFilePartly(path: string, context: ReadContext): LaunchReading | undefined {
+  const script = bareScript(path, context);
+  if (script)
+    return readLaunchPartly(script.argv, script.chosen ? { ...context, chosen: script.chosen } : context).reading;
   const file = openBareFile(path, context);
   if (!file.ok || isNativeFile(file.value) === 'yes') return undefined;
   const claim = claimOf(file.value);
-  return claim?.kind === 'command' ? readLaunchPartly(claim.argv, context).reading : undefined;
+  if (claim?.kind === 'command') return readLaunchPartly(claim.argv, context).reading;
+  const reading = claim?.presumed && readLaunchPartly(claim.presumed, context).reading;
+  if (!reading) return undefined;
+  // Who starts it is presumed; only what the file itself is belongs to the answer.
+  const { kind } = REGISTRY.find((dialect) => dialect.id === claim.dialect)!;
+  const stack = reading.stack.filter((entry) => entry.kind === kind);
+  const own = ([name, setting]: [string, { readonly origin: Origin } | undefined]): boolean =>
+    kind !== 'engine' || name === 'distributed' || (setting?.origin.kind === 'file' && setting.origin.path === path);
+  const layer = reading.internals?.view.layers.find(({ dialect }) => dialect.id === claim.dialect);
+  const spec = { ...layer?.reading.spec, ...Object.fromEntries(Object.entries(reading.spec).filter(own)) };
+  return { ...reading, command: { argv: [] }, stack, spec };
+}
+
+interface BareScript {
+  readonly path: string;
+  readonly argv: readonly string[];
+  readonly chosen: ReadContext['chosen'];
+}
+
+/**
+ * A shell script, also as `train.sh:12` (the command at that line). A job script belongs to Slurm: inside an allocation it is
+ * started here, elsewhere it is submitted.
+ */
+function bareScript(given: string, context: ReadContext): BareScript | undefined {
+  const whole = context.source(given);
+  const [, file, line] = /^(.+):(\d+)$/.exec(given) ?? [];
+  const path = whole.ok || file === undefined ? given : file;
+  const source = whole.ok ? whole : context.source(path);
+  if (!source.ok || !isShellScript(path, source.value.text)) return undefined;
+  const elsewhere = isJobScript(path, source.value.text) && context.environment.SLURM_JOB_ID === undefined;
+  const starter = elsewhere ? 'sbatch' : interpreterOf(source.value.text);
+  const chosen = path !== given ? { path, line: Number(line) } : undefined;
+  return { path, argv: [starter, path], chosen };
+}
+
+function readBareScript({ path, argv, chosen }: BareScript, context: ReadContext): Result<BareReading> {
+  const reading = readLaunch(argv, chosen ? { ...context, chosen } : context);
+  if (!reading.ok) return reading;
+  const told = note('bare-config', `${path} is a shell script, started by: ${quoteCommand(argv)}`, { location: path });
+  return ok({ reading: { ...reading.value, diagnostics: [told, ...reading.value.diagnostics] }, policy: {} });
 }
 
 function openBareFile(path: string, context: ReadContext): Result<BareFile> {
@@ -57,10 +103,12 @@ function openBareFile(path: string, context: ReadContext): Result<BareFile> {
   return values.ok ? ok({ path, values: values.value }) : values;
 }
 
-function claimOf(file: BareFile): FileClaim | undefined {
-  for (const dialect of REGISTRY) {
+/** Engines are asked first: their files hold words of TrainingArguments too. */
+function claimOf(file: BareFile): (FileClaim & { readonly dialect: string }) | undefined {
+  const engines = REGISTRY.filter(({ kind }) => kind === 'engine');
+  for (const dialect of [...engines, ...REGISTRY]) {
     const claim = dialect.claimFile?.(file);
-    if (claim) return claim;
+    if (claim) return { ...claim, dialect: dialect.id };
   }
   return undefined;
 }

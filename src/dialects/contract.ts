@@ -1,5 +1,5 @@
 import type { Diagnostic, FilePort, Result } from '../core/index.ts';
-import type { Origin, SettingName, SpecChange, TrainingSpec } from '../spec/index.ts';
+import type { OffloadTarget, Origin, SettingName, SpecChange, Strategy, TrainingSpec } from '../spec/index.ts';
 import type { SourceEdit, StackView, Written } from './dialect.ts';
 
 export type DialectKind = 'launcher' | 'trainer' | 'engine';
@@ -15,6 +15,8 @@ export interface LaunchSource {
   readonly path: string;
   readonly absolutePath: string;
   readonly text: string;
+  /** The file cannot be read, and `text` stands in for it. */
+  readonly missing?: true;
 }
 
 /** What reading needs of the world: text of files, variables, versions. Handed in, so that readers stay pure. */
@@ -27,6 +29,8 @@ export interface ReadContext {
   readonly files: FilePort;
   /** GPUs the trainer will see; undefined: unknown. */
   readonly visibleGpus: number | undefined;
+  /** Which of several training commands of a script is meant: the one at this line. */
+  readonly chosen?: { readonly path: string; readonly line: number };
 }
 
 export interface Unread {
@@ -50,6 +54,27 @@ export type ResumeSupport =
   /** The run must start over in a fresh output folder; `reason` is one clause. */
   | { readonly kind: 'unsupported'; readonly reason: string };
 
+/** What is known of processes and sharding, part by part; null: not known. */
+export interface Parallelism {
+  readonly nodes: number | null;
+  readonly processesPerNode: number | null;
+  readonly strategy: Strategy | null;
+  readonly offload: readonly OffloadTarget[];
+}
+
+/** What a batch job asks its scheduler for, a node. */
+export interface Allocation {
+  readonly nodes: number;
+  readonly tasksPerNode?: number;
+  readonly cpusPerTask?: number;
+  readonly gpusPerNode?: number;
+  /** As the cluster calls it: `a100`. */
+  readonly gpuType?: string;
+  /** RAM that the job may use on a node, and where that is said. */
+  readonly hostRamBytes?: number;
+  readonly hostRamPlace?: string;
+}
+
 /** A launch as understood: the whole stack folded into one spec. */
 export interface LaunchReading {
   readonly command: LaunchCommand;
@@ -60,6 +85,8 @@ export interface LaunchReading {
   /** Every file that was read, as the launch names it. */
   readonly files: readonly string[];
   readonly spec: TrainingSpec;
+  /** The parts of `spec.distributed`, also where one of them is unknown and the setting therefore null. */
+  readonly parallelism?: Parallelism;
   readonly unread: readonly Unread[];
   readonly diagnostics: readonly Diagnostic[];
   /** Argv index of the program that is found on PATH (`python`, `trl`, `torchrun`, …), wrappers peeled. */
@@ -67,6 +94,10 @@ export interface LaunchReading {
   /** The trainer's Python as far as the command says (`python3.11`, `/opt/env/bin/python`); undefined: found through the program. */
   readonly python: string | undefined;
   readonly resume: ResumeSupport;
+  /** What the job that this launch is asks for. */
+  readonly allocation?: Allocation;
+  /** Why it is not started here: another machine does, later. */
+  readonly startsElsewhere?: Diagnostic;
   /** Whether the launch can be told this value; else the reason, one clause. */
   readonly writable: (setting: SettingName, to: unknown) => true | string;
   /** What `writeLaunch` works from; no other room looks inside. */
@@ -82,6 +113,23 @@ export interface LaunchInternals {
   readonly edit: (setting: SettingName, to: unknown) => Written;
   /** Edits that every started launch needs, changed or not (`{placeholders}` of a native command). */
   readonly always: (changed: ReadonlyMap<SettingName, unknown>) => readonly SourceEdit[];
+  /** A launch inside a script: the fitted command put back where it came from. */
+  readonly outer?: (fitted: WordedLaunch, copyFolder: string) => WordedLaunch;
+  /** Program of the command that `view` holds, where that is not the command as typed. */
+  readonly programIndex?: number;
+}
+
+/** One word of a fitted command. */
+export interface FittedWord {
+  readonly text: string;
+  /** The word of the command before, unchanged. */
+  readonly index?: number;
+  /** The word that it stands in place of. */
+  readonly instead?: number;
+}
+
+export interface WordedLaunch extends FittedLaunch {
+  readonly words: readonly FittedWord[];
 }
 
 /** A launch with changes written into it. Files are copies, the user's own stay as they are. */
@@ -95,6 +143,8 @@ export interface FittedLaunch {
     readonly before: string;
     readonly text: string;
   }[];
+  /** The change stands in a script of which no copy may be started: what to write there by hand, and why. */
+  readonly byHand?: { readonly reason: string; readonly place: string; readonly command: string };
 }
 
 export interface WriteRequest {

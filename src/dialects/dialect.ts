@@ -1,6 +1,7 @@
 import type { Diagnostic, Result } from '../core/index.ts';
 import type { OffloadTarget, Origin, SettingName, Strategy, TrainingSpec } from '../spec/index.ts';
 import type { DialectKind, LaunchSource, ReadContext, ResumeSupport, StackEntry, Unread } from './contract.ts';
+import type { ShellScript } from './shell/script.ts';
 
 /**
  * One launcher, trainer, engine or wrapper: a folder of its own and one line in registry.ts. A launch is a stack of them.
@@ -54,7 +55,13 @@ export interface BareFile {
 export type FileClaim =
   | { readonly kind: 'command'; readonly argv: readonly string[] }
   /** Known, but several commands could start it, or none is complete: `what` is a clause for the message (`a TRL config`). */
-  | { readonly kind: 'unclear'; readonly what: string; readonly commands: readonly string[] };
+  | {
+      readonly kind: 'unclear';
+      readonly what: string;
+      readonly commands: readonly string[];
+      /** A command under which the file can be read for what it says by itself. */
+      readonly presumed?: readonly string[];
+    };
 
 /** Where reading stands: everything left of `index` is claimed. */
 export interface Position {
@@ -94,7 +101,12 @@ export interface Claim {
 /** What follows a layer. */
 export type HandOn =
   /** Another whole command begins at this token. */
-  { readonly kind: 'command'; readonly index: number } | { readonly kind: 'target'; readonly target: Target };
+  | { readonly kind: 'command'; readonly index: number }
+  | { readonly kind: 'target'; readonly target: Target }
+  /** The next command is the first one from here on that is known by its name; `otherwise` where there is none. */
+  | { readonly kind: 'search'; readonly from: number; readonly otherwise: readonly Diagnostic[] }
+  /** Shell text in which a command is to be found. */
+  | { readonly kind: 'script'; readonly script: ShellScript };
 
 /** What one dialect understood of its part. */
 export interface Reading<Detail = unknown> {

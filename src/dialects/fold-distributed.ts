@@ -1,5 +1,6 @@
 import { type Diagnostic, warning } from '../core/index.ts';
 import { formatOrigin, type Origin, type Setting, type Strategy, type TrainingValues } from '../spec/index.ts';
+import type { Parallelism } from './contract.ts';
 import type { Layer, Processes, Sharding } from './dialect.ts';
 
 const ALONE: Processes = {
@@ -12,13 +13,18 @@ const ALONE: Processes = {
 /** Joins who starts how many processes with who shards; the innermost word holds, trainer over engine over launcher. */
 export function foldDistributed(layers: readonly Layer[]): {
   readonly setting: Setting<TrainingValues['distributed']>;
+  readonly parallelism: Parallelism;
   readonly diagnostics: readonly Diagnostic[];
 } {
   const processes = layers.findLast((layer) => layer.reading.processes)?.reading.processes ?? ALONE;
   const sharding = innermostSharding(layers);
   const origin = moreTelling(processes.origin, sharding?.origin);
-  if (processes.nodes === null || processes.perNode === null) {
+  const strategy: Strategy | null = sharding ? sharding.strategy : processes.distributed ? 'ddp' : 'none';
+  const { nodes, perNode } = processes;
+  const parallelism = { nodes, processesPerNode: perNode, strategy, offload: sharding?.offload ?? [] };
+  if (nodes === null || perNode === null) {
     return {
+      parallelism,
       setting: { value: null, origin },
       diagnostics: [
         warning('unknown-processes', 'how many processes this launch starts cannot be known here', {
@@ -28,15 +34,9 @@ export function foldDistributed(layers: readonly Layer[]): {
       ],
     };
   }
-  const strategy: Strategy | null = sharding ? sharding.strategy : processes.distributed ? 'ddp' : 'none';
-  if (strategy === null) return { setting: { value: null, origin: sharding!.origin }, diagnostics: [] };
-  const value = {
-    nodes: processes.nodes,
-    processesPerNode: processes.perNode,
-    strategy,
-    offload: sharding?.offload ?? [],
-  };
-  return { setting: { value, origin }, diagnostics: [] };
+  if (strategy === null) return { parallelism, setting: { value: null, origin: sharding!.origin }, diagnostics: [] };
+  const value = { ...parallelism, nodes, processesPerNode: perNode, strategy };
+  return { parallelism, setting: { value, origin }, diagnostics: [] };
 }
 
 const RANK = { trainer: 2, engine: 1, launcher: 0, wrapper: 0 } as const;

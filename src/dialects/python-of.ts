@@ -20,7 +20,7 @@ const ENVIRONMENTS: ReadonlySet<string> = new Set([
  * `torchrun`). Undefined: it cannot be told.
  */
 export function pythonOf(reading: LaunchReading, port: ShebangPort): readonly string[] | undefined {
-  const { argv } = reading.command;
+  const argv = reading.internals?.view.argv ?? reading.command.argv;
   const layers = reading.internals?.view.layers ?? [];
   const chosen = layers
     .filter(({ dialect }) => ENVIRONMENTS.has(dialect.id))
@@ -30,7 +30,7 @@ export function pythonOf(reading: LaunchReading, port: ShebangPort): readonly st
   );
   if (named) return [...chosen, named.reading.python!];
   if (chosen.length > 0) return [...chosen, 'python'];
-  const program = argv[reading.programIndex];
+  const program = argv[reading.internals?.programIndex ?? reading.programIndex];
   const head = program === undefined ? undefined : port.shebangOf(program);
   return head === undefined ? undefined : pythonFromShebang(head);
 }

@@ -1,11 +1,13 @@
 import { type Diagnostic, fail, note, ok, type Result, warning } from '../core/index.ts';
 import type { TrainingSpec } from '../spec/index.ts';
 import type { LaunchInternals, LaunchReading, ReadContext, StackEntry, Unread } from './contract.ts';
-import type { Dialect, HandOn, Layer, Position, StackView } from './dialect.ts';
+import type { Claim, Dialect, HandOn, Layer, Position, Reading, StackView } from './dialect.ts';
 import { allocatorSetting, visibleIn } from './environment.ts';
 import { foldDistributed } from './fold-distributed.ts';
 import { readPartly } from './read-partly.ts';
 import { REGISTRY } from './registry.ts';
+import { type InnerReading, type ReadInner, readScript } from './shell/index.ts';
+import { unknownProcesses } from './wrappers/program.ts';
 import { editSetting, writableIn } from './write-setting.ts';
 
 /**
@@ -26,9 +28,55 @@ export function readLaunchPartly(
   argv: readonly string[],
   context: ReadContext,
 ): { readonly reading: LaunchReading | undefined; readonly errors: readonly Diagnostic[] } {
+  return readWithin(argv, context, 0);
+}
+
+/** A script that starts a script that starts a script … */
+const MAX_DEPTH = 4;
+
+function readWithin(argv: readonly string[], context: ReadContext, depth: number): InnerReading {
   const { layers, end, errors } = walk(argv, context);
+  const handOn = layers.at(-1)?.reading.handOn;
+  if (handOn?.kind === 'script' && depth < MAX_DEPTH) {
+    const inside = { ...context, environment: end.environment, visibleGpus: end.visibleGpus };
+    const next: ReadInner = (inner, at) => readWithin(inner, at, depth + 1);
+    const { found, diagnostics } = readScript(handOn.script, argv, inside, next);
+    const outside = foldReading(argv, { layers: layers.map(withoutScript), end });
+    return found ? joined(outside, found, diagnostics) : { reading: told(outside, diagnostics), errors };
+  }
   const broken = errors.length > 0 && layers.length === 0;
   return { reading: broken ? undefined : foldReading(argv, { layers, end }), errors };
+}
+
+const withoutScript = (layer: Layer): Layer => {
+  if (layer.reading.handOn?.kind !== 'script') return layer;
+  const { handOn: _, ...reading } = layer.reading;
+  return { ...layer, reading: { ...reading, processes: unknownProcesses(layer.claim.from) } };
+};
+
+const told = (reading: LaunchReading, diagnostics: readonly Diagnostic[]): LaunchReading => ({
+  ...reading,
+  diagnostics: [...diagnostics, ...reading.diagnostics],
+});
+
+/** The launch inside a script, under what stands around the script. */
+function joined(
+  outside: LaunchReading,
+  { reading, errors }: InnerReading,
+  diagnostics: readonly Diagnostic[],
+): InnerReading {
+  if (!reading) return { reading: undefined, errors };
+  const around = outside.diagnostics.filter(({ code }) => code !== 'unknown-processes');
+  return {
+    errors,
+    reading: {
+      ...reading,
+      env: { ...outside.env, ...reading.env },
+      wrappers: [...outside.wrappers, ...reading.wrappers],
+      programIndex: outside.programIndex,
+      diagnostics: [...diagnostics, ...around, ...reading.diagnostics],
+    },
+  };
 }
 
 interface Walked {
@@ -52,9 +100,10 @@ function walk(argv: readonly string[], context: ReadContext): Walked & { readonl
     const dialects = REGISTRY.filter((dialect) => asked(dialect, position));
     const found = ask(dialects, position, context);
     if (!found) break;
-    const { reading, errors: own } = readPartly(found.dialect, found.claim, position, context);
+    const { reading: read, errors: own } = readPartly(found.dialect, found.claim, position, context);
     errors.push(...own);
-    if (!reading) break;
+    if (!read) break;
+    const reading = searched(read, found.claim, position, context);
     layers.push({ ...found, reading });
     const next = advance(position, found.claim.to, reading.handOn, reading.env, context);
     const ended = next.index >= argv.length || next.index <= position.index;
@@ -70,6 +119,28 @@ function walk(argv: readonly string[], context: ReadContext): Walked & { readonl
     else errors.push(...reading.error);
   }
   return { layers, end: position, errors: distinct(errors) };
+}
+
+/** A wrapper whose options are not all known: the command behind it is looked for by the names of programs. */
+function searched(reading: Reading, claim: Claim, position: Position, context: ReadContext): Reading {
+  const { handOn, ...rest } = reading;
+  if (handOn?.kind !== 'search') return reading;
+  const index = findCommand(handOn.from, position, context);
+  if (index !== undefined) return { ...rest, handOn: { kind: 'command', index } };
+  const diagnostics = [...(rest.diagnostics ?? []), ...handOn.otherwise];
+  return { ...rest, processes: unknownProcesses(claim.from), diagnostics };
+}
+
+/** Programs that any word could be, and such as hide their command themselves. */
+const NAMELESS: ReadonlySet<string> = new Set(['program', 'assignments', 'unread-command']);
+
+function findCommand(from: number, position: Position, context: ReadContext): number | undefined {
+  const { argv } = position;
+  const { target: _, ...plain } = position;
+  const dashes = argv.indexOf('--', from);
+  const places = [...(dashes < 0 ? [] : [dashes + 1]), ...argv.keys()].filter((index) => index >= from);
+  const dialects = REGISTRY.filter(({ id, kind }) => kind !== 'engine' && !NAMELESS.has(id));
+  return places.find((index) => dialects.some((dialect) => dialect.detect({ ...plain, index }, context)));
 }
 
 const distinct = (diagnostics: readonly Diagnostic[]): readonly Diagnostic[] => [
@@ -120,6 +191,7 @@ function foldReading(argv: readonly string[], { layers, end }: Walked): LaunchRe
     ...inner.map((layer) => layer.reading.spec),
     trainer?.reading.spec ?? {},
     engineCheckpointing(inner, trainer),
+    engineOptimizer(inner),
     { distributed: distributed.setting },
     allocator ? { allocatorConf: allocator } : {},
   );
@@ -153,6 +225,7 @@ function foldReading(argv: readonly string[], { layers, end }: Walked): LaunchRe
     stack,
     files: [...new Set(layers.flatMap((layer) => layer.reading.files ?? []).map((file) => file.source.path))],
     spec,
+    parallelism: distributed.parallelism,
     unread: layers.flatMap((layer): readonly Unread[] => layer.reading.unread ?? []),
     diagnostics,
     programIndex: program?.claim.from ?? Math.min(end.index, Math.max(argv.length - 1, 0)),
@@ -171,6 +244,13 @@ function engineCheckpointing(
   const engine = inner.findLast((layer) => layer.reading.spec.gradientCheckpointing?.value?.enabled);
   const own = trainer?.reading.spec.gradientCheckpointing?.value?.enabled;
   return engine && !own ? { gradientCheckpointing: engine.reading.spec.gradientCheckpointing! } : {};
+}
+
+/** An engine that brings an optimizer makes that one, whatever the trainer is told. */
+function engineOptimizer(inner: readonly Layer[]): Pick<TrainingSpec, 'optim'> {
+  const optim = inner.findLast((layer) => layer.dialect.kind === 'engine' && layer.reading.spec.optim)?.reading.spec
+    .optim;
+  return optim ? { optim } : {};
 }
 
 /** Launchers, the trainer, then engines; an engine that no dialect reads still joins. */

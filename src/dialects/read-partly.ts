@@ -40,7 +40,7 @@ function withoutFiles(
       if (path.endsWith('.py') || (found.ok && !blamed(path))) return found;
       emptied.add(path);
       const absolutePath = path.startsWith('/') ? path : `${context.cwd}/${path}`;
-      const source: LaunchSource = { path, absolutePath, text: path.endsWith('.json') ? '{}' : standIn };
+      const source: LaunchSource = { path, absolutePath, text: path.endsWith('.json') ? '{}' : standIn, missing: true };
       return ok(source);
     },
   };

@@ -2,6 +2,7 @@ import { accelerate } from './accelerate/index.ts';
 import { accelerateConfig } from './accelerate-config/index.ts';
 import { alignmentHandbook } from './alignment-handbook/index.ts';
 import { axolotl } from './axolotl/index.ts';
+import { deepspeed } from './deepspeed/index.ts';
 import { deepspeedConfig } from './deepspeed-config/index.ts';
 import type { Dialect } from './dialect.ts';
 import { hfTrainer } from './hf-trainer/index.ts';
@@ -22,6 +23,7 @@ export const REGISTRY: readonly Dialect[] = [
   // launchers
   accelerate,
   torchrun,
+  deepspeed,
   python,
   // trainers
   axolotl,

@@ -1,4 +1,4 @@
-import { error, fail, type Result } from '../core/index.ts';
+import { error, fail, ok, type Result } from '../core/index.ts';
 import { type SettingName, settingKey } from '../spec/index.ts';
 import { applyEdits } from './apply-edits.ts';
 import type { FittedLaunch, LaunchReading, WriteRequest } from './contract.ts';
@@ -28,5 +28,8 @@ export function writeLaunch(reading: LaunchReading, request: WriteRequest): Resu
       ),
     );
   }
-  return applyEdits(internals.view, [...edits, ...internals.always(wanted)], request.copyFolder);
+  const applied = applyEdits(internals.view, [...edits, ...internals.always(wanted)], request.copyFolder);
+  if (!applied.ok) return applied;
+  const { words: _, ...fitted } = internals.outer?.(applied.value, request.copyFolder) ?? applied.value;
+  return ok(fitted);
 }

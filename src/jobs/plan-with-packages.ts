@@ -38,7 +38,10 @@ export const surroundingsOf = (
   packages: { bitsandbytes: 'unknown', flashAttn: 'unknown', liger: 'unknown' },
   computeCapability,
   // A planned card sits in another machine, whose RAM nobody knows, unless the run starts here.
-  hostRamBytes: starts || hardware.source !== 'planned' ? hardware.host?.availableBytes : undefined,
+  hostRamBytes:
+    starts || hardware.source !== 'planned' || reading.allocation?.hostRamBytes !== undefined
+      ? hardware.host?.availableBytes
+      : undefined,
   platform: ports.platform,
 });
 

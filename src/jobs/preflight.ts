@@ -6,6 +6,7 @@ import { type Plan, type Policy, planRun, type Surroundings } from '../planner/i
 import type { CheckReport } from '../report/index.ts';
 import { type PlanValues, planValues, type SpecChange, type TrainingSpec } from '../spec/index.ts';
 import { type ChosenGpu, chooseGpu } from './choose-gpus.ts';
+import { plannedGpu, withinAllocation } from './job-allocation.ts';
 import { type LaunchTarget, readTarget, readWithoutFiles, type TargetReading } from './launch-target.ts';
 import { type FoundModel, findModel } from './model.ts';
 import { planWithPackages, surroundingsOf } from './plan-with-packages.ts';
@@ -83,16 +84,19 @@ async function readOnMachine(
     return { kind: 'unreadable', diagnostics: first.error, ...(partial ? { partial } : {}) };
   }
   const { env, spec } = first.value.reading;
-  const hardware = await detectHardware(ports, {
-    ...(request.gpu === undefined ? {} : { gpu: request.gpu }),
+  const { allocation } = first.value.reading;
+  const gpu = plannedGpu(request.gpu, allocation, ports.environment);
+  const detected = await detectHardware(ports, {
+    ...(gpu === undefined ? {} : { gpu }),
     ...(spec.outputDir?.value ? { outputDir: spec.outputDir.value } : {}),
     environment: { ...ports.environment, ...env },
   });
-  if (!hardware.ok) return { kind: 'usage', diagnostics: hardware.error };
-  if (hardware.value.source === 'none') return { kind: 'read', on: { ...first.value, hardware: hardware.value } };
-  const second = readTarget(ports, request.target, hardware.value.gpus.length);
+  if (!detected.ok) return { kind: 'usage', diagnostics: detected.error };
+  const hardware = withinAllocation(detected.value, allocation, ports.environment);
+  if (hardware.source === 'none') return { kind: 'read', on: { ...first.value, hardware } };
+  const second = readTarget(ports, request.target, hardware.gpus.length);
   if (!second.ok) return { kind: 'unreadable', diagnostics: second.error };
-  return { kind: 'read', on: { ...second.value, hardware: hardware.value } };
+  return { kind: 'read', on: { ...second.value, hardware } };
 }
 
 async function examine(
@@ -130,14 +134,14 @@ async function examine(
       ...reading.diagnostics,
       ...(model.ok ? modelNotes(model.value) : []),
       ...(gpu?.diagnostics ?? []),
-      ...hostWarnings(hardware, before),
+      ...hostWarnings(hardware, before, reading.allocation),
       ...(gpu && values.ok && computesInBf16(values.value) ? bf16Warnings(gpu.gpu) : []),
     ],
     ...(model.ok ? { model: { ...model.value.located, facts: model.value.facts } } : {}),
     ...(gpu ? { device: gpu.gpu, budget: gpu.budget } : {}),
     ...(before?.ok ? { estimate: before.value } : {}),
   };
-  const question = { reading, hardware, starts: asked.starts };
+  const question = { reading, hardware, starts: asked.starts && reading.startsElsewhere === undefined };
   const surroundings = surroundingsOf(ports, question, gpu?.gpu.computeCapability);
   const common = {
     kind: 'checked',
@@ -212,10 +216,14 @@ function settle(spec: TrainingSpec, model: FoundModel | undefined): TrainingSpec
   };
 }
 
-function hostWarnings(hardware: Hardware, estimate: Result<MemoryEstimate> | undefined): Diagnostic[] {
+function hostWarnings(
+  hardware: Hardware,
+  estimate: Result<MemoryEstimate> | undefined,
+  allocation: LaunchReading['allocation'],
+): Diagnostic[] {
   const host = hardware.host;
-  if (!host || !estimate?.ok || estimate.value.ram.neededBytes <= host.availableBytes || hardware.source === 'planned')
-    return [];
+  const elsewhere = hardware.source === 'planned' && allocation?.hostRamBytes === undefined;
+  if (!host || !estimate?.ok || estimate.value.ram.neededBytes <= host.availableBytes || elsewhere) return [];
   return [
     warning('host-ram-short', 'this run may need more host RAM than is available', {
       notes: [`limited by ${host.limitedBy}`],

@@ -31,7 +31,8 @@ const cannotWrite = (path: string, code: string): Diagnostic =>
 
 /** `train.py`, `sft.yaml` → `train`, `sft`: the readable half of a run's name. */
 export function runName(argv: readonly string[], configPath: string | undefined): string {
-  const telling = configPath ?? argv.find((token) => /\.(py|ya?ml|json)$/.test(token)) ?? argv[0] ?? 'run';
+  const telling =
+    configPath ?? argv.find((token) => /\.(py|ya?ml|json|sh|sbatch|slurm)$/.test(token)) ?? argv[0] ?? 'run';
   return (
     basename(telling)
       .replace(/\.[a-z]+$/i, '')

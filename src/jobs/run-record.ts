@@ -13,6 +13,7 @@ export type Ending =
         | 'cannot-estimate'
         | 'out-of-vram'
         | 'out-of-host-ram'
+        | 'elsewhere'
         | 'not-found'
         | 'not-executable'
         | 'not-started';

@@ -1,5 +1,5 @@
 import { isAbsolute, join } from 'node:path';
-import { type Diagnostic, error, type Ports } from '../core/index.ts';
+import { type Diagnostic, error, note, type Ports } from '../core/index.ts';
 import type { CheckReport, RunEvent } from '../report/index.ts';
 import type { SpecChange } from '../spec/index.ts';
 import { check } from './check.ts';
@@ -64,17 +64,24 @@ export async function run(ports: Ports, request: RunRequest, host: RunHost): Pro
   if (outcome.reading.command.argv.length === 0) {
     return { kind: 'unreadable', diagnostics: [noCommand(request.target)] };
   }
-  const decision = decide(outcome);
+  const alone = nodesApart(outcome) && request.policy.mode === undefined;
+  const decision = alone ? withoutRewrite(decide(outcome)) : decide(outcome);
   const report = decision.kind === 'start' ? outcome.report : withoutLaunch(outcome.report);
   if (request.dryRun) return { kind: 'dry-run', report, decision: decision.kind };
   host.onReport(report, decision.kind === 'start');
   if (decision.kind === 'stop') return { kind: 'stopped', ending: { whose: 'snug', reason: decision.reason }, report };
+  const byHand = cannotStart(outcome, decision.changes);
+  if (byHand) {
+    host.warn(byHand.why);
+    return { kind: 'stopped', ending: { whose: 'snug', reason: byHand.reason }, report };
+  }
+  if (alone) host.warn(EVERY_NODE);
   const missing = missingProgram(ports, startable(outcome.report.fitted?.argv ?? outcome.reading.command.argv).argv[0]);
   if (missing) {
     host.warn(missing);
     return { kind: 'stopped', ending: { whose: 'snug', reason: 'not-found' }, report };
   }
-  const asked = request.retriesAsked || outcome.policy.mode === 'rewrite';
+  const asked = request.retriesAsked || (outcome.policy.mode === 'rewrite' && !alone);
   return runAttempts(ports, host, {
     preflight: outcome,
     changes: decision.changes,
@@ -82,6 +89,50 @@ export async function run(ports: Ports, request: RunRequest, host: RunHost): Pro
     earlier: request.continued,
     maxRetries: asked ? outcome.policy.maxRetries : 0,
   });
+}
+
+/** Launchers that start the ranks of every node from one place. */
+const STARTS_EVERY_NODE: ReadonlySet<string> = new Set(['srun', 'mpirun', 'mpiexec', 'orterun']);
+
+/** Each of several nodes starts its own launcher, and so its own snug, which knows nothing of the others. */
+function nodesApart({ reading }: Preflight): boolean {
+  const nodes = reading.spec.distributed?.value?.nodes ?? reading.parallelism?.nodes ?? 1;
+  const fromOnePlace =
+    reading.wrappers.some((name) => STARTS_EVERY_NODE.has(name)) ||
+    reading.stack.some(({ dialect }) => dialect === 'deepspeed');
+  return nodes > 1 && !fromOnePlace;
+}
+
+const withoutRewrite = (decision: Decision): Decision =>
+  decision.kind === 'start' ? { kind: 'start', changes: [] } : decision;
+
+const EVERY_NODE = note(
+  'several-nodes',
+  'every node starts its own snug, so this one changes and repeats nothing: the run starts as it came and is watched',
+  { help: 'snug run --mode rewrite on every node alike, or one snug in front of srun' },
+);
+
+/** Why this launch is not started here: a scheduler starts it, or the change stands in a script that no copy can replace. */
+function cannotStart(
+  { reading, report }: Preflight,
+  changes: readonly SpecChange[],
+): { readonly why: Diagnostic; readonly reason: 'elsewhere' | 'refused' } | undefined {
+  const byHand = changes.length > 0 ? report.fitted?.byHand : undefined;
+  const { startsElsewhere } = reading;
+  if (startsElsewhere) {
+    const help = byHand && `put this into ${byHand.place}: ${byHand.command}`;
+    return { why: { ...startsElsewhere, ...(help ? { help } : {}) }, reason: 'elsewhere' };
+  }
+  if (!byHand) return undefined;
+  const why = error(
+    'by-hand',
+    `the change belongs into ${byHand.place}, and no changed copy is started: ${byHand.reason}`,
+    {
+      location: byHand.place,
+      help: `write it there: ${byHand.command}; or --mode warn starts the script as it came`,
+    },
+  );
+  return { why, reason: 'refused' };
 }
 
 const noCommand = (target: LaunchTarget): Diagnostic =>

@@ -17,7 +17,7 @@ export interface CheckReport {
   readonly argv: readonly string[];
   /** Environment the command itself sets. */
   readonly env: Readonly<Record<string, string>>;
-  readonly reading: Pick<LaunchReading, 'stack' | 'wrappers' | 'files' | 'unread'>;
+  readonly reading: Pick<LaunchReading, 'stack' | 'wrappers' | 'files' | 'unread' | 'parallelism'>;
   readonly spec: TrainingSpec;
   readonly model?: Pick<LocatedModel, 'nameOrPath' | 'place' | 'source'> & { readonly facts: ModelFacts };
   readonly hardware: Hardware;

@@ -210,9 +210,17 @@ export function renderCheck(report: CheckReport, options: CheckTextOptions): str
     ],
     rendered,
     verdict(report, options),
+    byHand(report, options),
   ];
   const text = blocks.filter((block) => block.length > 0).map((block) => block.join('\n'));
   return maskSecrets(plainSigns(options, text.join('\n\n')));
+}
+
+/** What belongs into a script that is not replaced by a copy, as it is to be written there. */
+function byHand({ fitted, plan }: CheckReport, options: TextOptions): string[] {
+  const told = plan?.verdict === 'rewrite' ? fitted?.byHand : undefined;
+  if (!told) return [];
+  return [wrap(`to be written at ${told.place}, since ${told.reason}:`, options.width, 2), told.command];
 }
 
 /** The peaks of a launch without a verdict: what was understood, the memory as bars, what was assumed. */

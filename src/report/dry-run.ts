@@ -32,5 +32,9 @@ export function renderDryRun(fitted: FittedLaunch, options: TextOptions): string
     .filter((diff) => diff !== '')
     .map((diff) => painted(diff, options));
   const variables = Object.entries(maskSecrets(fitted.env)).map(([name, value]) => `${name}=${shellWords([value])}`);
+  if (fitted.byHand) {
+    const { place, reason, command } = fitted.byHand;
+    return [...diffs, `# to be written by hand at ${place}: ${reason}\n${maskSecrets(command)}`].join('\n\n');
+  }
   return [...diffs, [...variables, shellWords(maskSecrets(fitted.argv))].join(' ')].join('\n\n');
 }

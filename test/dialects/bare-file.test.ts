@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { readBareFile } from '../../src/dialects/index.ts';
+import { readBareFile, readBareFilePartly } from '../../src/dialects/index.ts';
+import { said } from './phrase-book.ts';
 import { contextOf } from './reading.ts';
 
 /** `command: …` as snug would start it, or the code and help of what it says. */
@@ -103,5 +104,35 @@ describe('a file that is given alone', () => {
   it('says what is wrong with a file that cannot be parsed', () => {
     expect(answer('o.json', '{"a": }')).toMatch(/^json-syntax/);
     expect(answer('o.yaml', 'a: [1\n')).toMatch(/^yaml-/);
+  });
+});
+
+describe('a file that does not say what starts it', () => {
+  const partly = (path: string, text: string) => readBareFilePartly(path, contextOf({ files: { [path]: text } }))!;
+
+  it('still says what it holds: an engine', () => {
+    const reading = partly(
+      'ds.json',
+      '{"train_micro_batch_size_per_gpu": 3,\n"fp16": {"enabled": true}, "zero_optimization": {"stage": 3}}',
+    );
+    expect(reading.stack).toEqual([{ dialect: 'deepspeed-config', kind: 'engine' }]);
+    expect(reading.parallelism).toMatchObject({ processesPerNode: null, strategy: 'zero3' });
+    expect(said(reading, 'perDeviceTrainBatchSize', 'mixedPrecision', 'optim')).toEqual({
+      perDeviceTrainBatchSize: '3 <- ds.json:1',
+      mixedPrecision: '"fp16" <- ds.json:2',
+      optim: 'absent',
+    });
+  });
+
+  it('still says what it holds: a config of accelerate, one of TRL', () => {
+    const file =
+      'compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nnum_processes: 4\nmixed_precision: bf16\n';
+    expect(partly('a.yaml', file)).toMatchObject({
+      stack: [{ dialect: 'accelerate-config' }, { dialect: 'fsdp' }],
+      parallelism: { nodes: 1, processesPerNode: 4, strategy: 'fsdp1' },
+    });
+    const trl = partly('t.yaml', 'model_name_or_path: a/b\nmax_length: 512\noutput_dir: o\nlearning_rate: 1.0e-5\n');
+    expect(trl.stack).toEqual([{ dialect: 'trl', kind: 'trainer', via: 'cli' }]);
+    expect(said(trl, 'maxLength').maxLength).toBe('512 <- t.yaml:2');
   });
 });

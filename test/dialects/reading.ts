@@ -6,12 +6,14 @@ import { fakePorts } from '../support/fake-ports.ts';
 export interface Machine {
   readonly environment?: Readonly<Record<string, string | undefined>>;
   readonly gpus?: number | undefined;
+  /** Which command of a script is meant. */
+  readonly chosen?: { readonly path: string; readonly line: number };
   /** Absolute path, or path below /project → text. */
   readonly files?: Readonly<Record<string, string>>;
 }
 
 /** A context over files in memory, working folder /project, home /home/u. */
-export function contextOf({ environment = {}, gpus, files = {} }: Machine = {}): ReadContext {
+export function contextOf({ environment = {}, gpus, files = {}, chosen }: Machine = {}): ReadContext {
   const absolute = (path: string): string => (path.startsWith('/') ? path : `/project/${path}`);
   const ports = fakePorts({
     environment,
@@ -25,6 +27,7 @@ export function contextOf({ environment = {}, gpus, files = {} }: Machine = {}):
     environment,
     files: ports.files,
     visibleGpus: gpus,
+    ...(chosen ? { chosen } : {}),
     source: (path) => {
       const read = ports.files.readText(absolute(path));
       if (!read.ok) return fail(error('cannot-read', `${path} cannot be read: ${read.code}`, { location: path }));

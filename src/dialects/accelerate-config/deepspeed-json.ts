@@ -5,13 +5,19 @@ import { parseJson } from '../json-text.ts';
 
 /** What a DeepSpeed file says about who holds what; undefined: left to accelerate (`auto`) or to DeepSpeed's default. */
 export interface DeepSpeedStage {
-  readonly stage: number | 'auto' | undefined;
+  readonly stage: number | 'auto' | 'unknown' | undefined;
   readonly optimizerDevice: string | undefined;
   readonly parameterDevice: string | undefined;
 }
 
 /** Stage and offload of a DeepSpeed config, the legacy `cpu_offload` switches included. */
 export function readDeepSpeedStage(source: LaunchSource): Result<DeepSpeedStage> {
+  // Where the file is missing its name is all that is known: ds_zero2.json, ds_z3_offload_config.json.
+  if (source.missing) {
+    const named = /(?:^|[_\W])(?:zero|z|s|stage)[-_]?([0-3])(?![0-9])/i.exec(source.path.split('/').at(-1)!)?.[1];
+    const stage = named === undefined ? ('unknown' as const) : Number(named);
+    return ok({ stage, optimizerDevice: undefined, parameterDevice: undefined });
+  }
   const parsed = parseJson(source.text, source.path);
   if (!parsed.ok) return parsed;
   const zero = mapAt(parsed.value.value, 'zero_optimization');

@@ -22,6 +22,7 @@ export const accelerateConfig: Dialect = {
           kind: 'unclear',
           what: 'a config of accelerate',
           commands: [`accelerate launch --config_file ${path} train.py …`],
+          presumed: ['accelerate', 'launch', '--config_file', path, 'train.py'],
         }
       : undefined,
   read(_claim, { engine }) {

@@ -102,6 +102,7 @@ export function readDeepSpeed(lookup: Lookup, file: DeepSpeedStage | undefined, 
   const named = lookup('deepspeed_config_file');
   const stage = !file ? (given?.value ?? 2) : file.stage === 'auto' ? (given?.value ?? 2) : (file.stage ?? 0);
   const origin = (file ? named?.origin : given?.origin) ?? on;
+  if (stage === 'unknown') return { sharding: { strategy: null, offload: [], origin }, diagnostics: [] };
   if (!/^[0-3]$/.test(String(stage))) return unknownStrategy('zero_stage', String(stage), origin);
   const device = (option: string, own: string | undefined): string =>
     String((own === undefined || own === 'auto' ? (file ? undefined : lookup(option)?.value) : own) ?? 'none');

@@ -19,7 +19,12 @@ export const deepspeedConfig: Dialect<DeepSpeedDetail> = {
   fileSign: 'zero_optimization or train_micro_batch_size_per_gpu',
   claimFile: ({ path, values }) =>
     values.has('zero_optimization') || values.has('train_micro_batch_size_per_gpu')
-      ? { kind: 'unclear', what: 'a config of DeepSpeed', commands: [`deepspeed train.py --deepspeed ${path} …`] }
+      ? {
+          kind: 'unclear',
+          what: 'a config of DeepSpeed',
+          commands: [`deepspeed train.py --deepspeed ${path} …`],
+          presumed: ['deepspeed', 'train.py', '--do_train', '--deepspeed', path],
+        }
       : undefined,
   write: writeDeepSpeed,
   follow: followDeepSpeed,

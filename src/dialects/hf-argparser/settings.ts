@@ -19,7 +19,7 @@ export interface SettingReader {
   readonly unread: readonly Unread[];
 }
 
-const INTERPOLATION = /\$\{|\{\{|^\$[A-Za-z_]/;
+const INTERPOLATION = /\$\{|\$\(|`|\{\{|^\$[A-Za-z_]/;
 
 /**
  * `strict`: the tool's own parser would stop at a value of the wrong type, so it is an error; otherwise (a script whose

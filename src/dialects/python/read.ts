@@ -39,16 +39,17 @@ export function processesOf({ environment, visibleGpus }: Position): {
   readonly value: Processes;
   readonly diagnostics: readonly Diagnostic[];
 } {
-  const world = countOf(environment.WORLD_SIZE);
+  const name = WORLD_SIZES.find((each) => countOf(environment[each]) !== undefined) ?? 'WORLD_SIZE';
+  const world = countOf(environment[name]);
   const ranked = countOf(environment.RANK) !== undefined || countOf(environment.LOCAL_RANK) !== undefined;
   if (world === undefined || world === 0 || (world === 1 && !ranked)) return { value: ALONE, diagnostics: [] };
-  const origin = { kind: 'env', name: 'WORLD_SIZE' } as const;
-  const local = countOf(environment.LOCAL_WORLD_SIZE);
+  const origin = { kind: 'env', name } as const;
+  const local = countOf(environment.LOCAL_WORLD_SIZE) ?? countOf(environment.OMPI_COMM_WORLD_LOCAL_SIZE);
   const elsewhere = !/^(?:|localhost|127\..*|::1)$/.test(environment.MASTER_ADDR ?? '');
   const perNode = local || (elsewhere && visibleGpus ? Math.min(world, visibleGpus) : elsewhere ? undefined : world);
   const diagnostics = [
-    note('started-by-rank', `WORLD_SIZE says that this is one of ${world} processes that are started one by one`, {
-      location: 'env WORLD_SIZE',
+    note('started-by-rank', `${name} says that this is one of ${world} processes that are started one by one`, {
+      location: `env ${name}`,
     }),
   ];
   if (perNode === undefined || world % perNode !== 0) {
@@ -56,6 +57,9 @@ export function processesOf({ environment, visibleGpus }: Position): {
   }
   return { value: { nodes: world / perNode, perNode, distributed: true, origin }, diagnostics };
 }
+
+/** The second is Open MPI's. Source: accelerate/utils/environment.py `get_int_from_env`. */
+const WORLD_SIZES = ['WORLD_SIZE', 'OMPI_COMM_WORLD_SIZE'] as const;
 
 const countOf = (text: string | undefined): number | undefined =>
   text !== undefined && /^\d+$/.test(text.trim()) ? Number(text) : undefined;

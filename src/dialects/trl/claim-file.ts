@@ -24,11 +24,26 @@ export function claimTrlFile({ path, values }: BareFile): FileClaim | undefined 
     // The file's name is a hint, no proof.
     .sort((a, b) => Number(path.includes(b)) - Number(path.includes(a)));
   if (recipe) {
-    const commands = fitting.slice(0, 1).map((command) => `accelerate launch scripts/${command}.py --config ${path}`);
-    return { kind: 'unclear', what: 'a recipe in the words of TRL', commands };
+    const argvs = fitting
+      .slice(0, 1)
+      .map((command) => ['accelerate', 'launch', `scripts/${command}.py`, '--config', path]);
+    return {
+      kind: 'unclear',
+      what: 'a recipe in the words of TRL',
+      commands: argvs.map(quoteCommand),
+      ...presumed(argvs),
+    };
   }
   const argvs = fitting.map((command) => ['trl', command, '--config', path]);
   const [only] = argvs;
   if (argvs.length === 1) return { kind: 'command', argv: only! };
-  return { kind: 'unclear', what: 'a config of TRL', commands: argvs.slice(0, 3).map(quoteCommand) };
+  return {
+    kind: 'unclear',
+    what: 'a config of TRL',
+    commands: argvs.slice(0, 3).map(quoteCommand),
+    ...presumed(argvs),
+  };
 }
+
+const presumed = ([first]: readonly (readonly string[])[]): { presumed?: readonly string[] } =>
+  first ? { presumed: first } : {};

@@ -1,5 +1,8 @@
 import type { Dialect } from '../dialect.ts';
+import { sbatch, shell } from '../shell/dialects.ts';
+import { around } from './around.ts';
 import { assignments } from './assignments.ts';
+import { mpiexec, mpirun, orterun, srun } from './cluster.ts';
 import { conda, mamba, micromamba } from './conda.ts';
 import { env } from './env.ts';
 import { chrt, ionice, nice, nohup, numactl, setsid, stdbuf, taskset, time, timeout } from './process.ts';
@@ -35,6 +38,13 @@ export const WRAPPERS: readonly Dialect[] = [
   rye,
   hatch,
   pixi,
+  srun,
+  mpirun,
+  mpiexec,
+  orterun,
+  around,
+  shell,
+  sbatch,
   unreadCommand,
 ];
 

@@ -5,24 +5,15 @@ import { unknownProcesses } from './program.ts';
 
 /** Programs that start a command elsewhere or by a text of its own, and how the run can still be fitted. */
 const OPAQUE: Readonly<Record<string, string>> = {
-  ...each(['srun', 'sbatch', 'salloc', 'flux', 'qsub', 'bsub'], 'put snug inside the job: NAME … snug run -- COMMAND'),
-  ...each(
-    ['mpirun', 'mpiexec', 'orterun', 'horovodrun'],
-    'start the ranks with torchrun or accelerate launch behind snug',
-  ),
-  ...each(
-    ['docker', 'podman', 'nerdctl', 'apptainer', 'singularity', 'enroot', 'kubectl', 'ssh'],
-    'put snug inside: NAME … snug run -- COMMAND',
-  ),
+  ...each(['sbatch', 'salloc', 'flux', 'qsub', 'bsub'], 'put snug inside the job: NAME … snug run -- COMMAND'),
+  ...each(['horovodrun'], 'start the ranks with torchrun or accelerate launch behind snug'),
+  ...each(['docker', 'podman', 'nerdctl', 'enroot', 'kubectl', 'ssh'], 'put snug inside: NAME … snug run -- COMMAND'),
   ...each(
     ['bash', 'sh', 'zsh', 'dash', 'fish', 'ksh', 'make', 'just', 'xargs', 'parallel'],
     'put snug before the training command in the script',
   ),
   ...each(
-    [
-      ...['tmux', 'screen', 'script', 'watch', 'nsys', 'ncu', 'nvprof', 'compute-sanitizer', 'strace', 'perf', 'gdb'],
-      ...['py-spy', 'memray', 'viztracer', 'systemd-run', 'cgexec', 'prlimit', 'flock', 'unbuffer', 'caffeinate'],
-    ],
+    ['tmux', 'screen', 'script', 'watch', 'gdb', 'memray', 'viztracer'],
     'put snug behind it: NAME … snug run -- COMMAND',
   ),
 };

@@ -54,10 +54,11 @@ export function wrapper(spec: WrapperSpec): Dialect {
         detail: undefined,
         label: spec.label?.(scan, position) ?? spec.words.join(' '),
         ...rest,
-        ...(stuck || inner === undefined
-          ? { processes: unknownProcesses(position.index) }
-          : { handOn: { kind: 'command', index: inner } }),
-        diagnostics: [...(effect.diagnostics ?? []), ...(stuck ? [stuck] : [])],
+        ...(scan.stuck
+          ? { handOn: { kind: 'search', from: scan.stuck.index + 1, otherwise: stuck ? [stuck] : [] } }
+          : inner === undefined
+            ? { processes: unknownProcesses(position.index) }
+            : { handOn: { kind: 'command', index: inner } }),
       });
     },
   };

@@ -12,13 +12,19 @@ import { snakeCased } from './snake-case.ts';
 /** Version of the JSON forms of `snug check` and `snug diagnose`. */
 export const SCHEMA_VERSION = 1;
 
-const specJson = (spec: TrainingSpec) =>
+const specJson = (spec: TrainingSpec, parallelism: LaunchReading['parallelism']) =>
   Object.fromEntries(
     (Object.keys(spec) as SettingName[]).flatMap((name) => {
       const setting = spec[name];
       if (!setting) return [];
       const { value, origin } = setting;
-      const entry = { value: settingJson(name, value), origin: formatOrigin(origin), ...settingDetails(name, value) };
+      // What is known of the processes is said part by part.
+      const parts = name === 'distributed' && value === null && parallelism ? snakeCased(parallelism) : undefined;
+      const entry = {
+        value: parts ?? settingJson(name, value),
+        origin: formatOrigin(origin),
+        ...settingDetails(name, value),
+      };
       return [[settingKey(name), entry]];
     }),
   );
@@ -89,6 +95,7 @@ const launchOf = ({ argv, env, fitted, plan }: CheckReport) =>
         command: maskSecrets(fitted?.argv ?? argv),
         env: maskSecrets(fitted?.env ?? (fitted ? {} : env)),
         files: (fitted?.files ?? []).map(({ source, copy }) => ({ source, copy })),
+        ...(fitted?.byHand ? { by_hand: { ...fitted.byHand, command: maskSecrets(fitted.byHand.command) } } : {}),
       };
 
 function planJson(report: CheckReport) {
@@ -131,7 +138,7 @@ export function checkJson(report: CheckReport) {
       wrappers: [...reading.wrappers],
       files: [...reading.files],
     },
-    spec: specJson(spec),
+    spec: specJson(spec, reading.parallelism),
     unread: reading.unread.map(({ key, origin, reason }) => ({ key, origin: formatOrigin(origin), reason })),
     model: model
       ? {

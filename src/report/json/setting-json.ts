@@ -1,3 +1,4 @@
+import type { Parallelism } from '../../dialects/index.ts';
 import type { Distributed, GradientCheckpointing, SettingName } from '../../spec/index.ts';
 import { snakeCased } from './snake-case.ts';
 
@@ -11,7 +12,7 @@ export function settingJson(name: SettingName, value: unknown): unknown {
     case 'gradientCheckpointing':
       return (value as GradientCheckpointing).enabled;
     case 'distributed': {
-      const { offload, ...rest } = value as Distributed;
+      const { offload, ...rest } = value as Distributed | Parallelism;
       return { ...(snakeCased(rest) as object), offload: offload.length === 0 ? 'none' : [...offload] };
     }
     case 'modelConfig':

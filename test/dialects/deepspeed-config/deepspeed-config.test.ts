@@ -73,3 +73,25 @@ describe('a rewrite', () => {
     expect(launch(json('')).writable('distributed', to)).toMatch(reason);
   });
 });
+
+describe('what a DeepSpeed file says beside the stage', () => {
+  const flags = (more: string) => `${line} ${more}`.trim();
+  const say = (text: string, more = '') => read(flags(more), { files: { 'conf/ds.json': text }, gpus: 2 });
+  const codes = (text: string, more = ''): string[] =>
+    say(text, more).diagnostics.map(({ code, location }) => `${code} ${location}`);
+
+  it('brings its own optimizer', () => {
+    const reading = say('{"optimizer":\n {"type": "AdamW"}}', '--optim adafactor');
+    expect(said(reading, 'optim').optim).toBe('"adamw_torch_fused" <- conf/ds.json:2');
+    expect(reading.diagnostics.map(({ code }) => code)).toEqual(['deepspeed-mismatch']);
+  });
+
+  it.each([
+    ['{"bf16": {"enabled": true}}', '--fp16 true', ['deepspeed-mismatch conf/ds.json:1']],
+    ['{"bf16": {"enabled": true}}', '--bf16 true', []],
+    ['{"bf16": {"enabled": "auto"}}', '--fp16 true', []],
+    ['{"fp16": {"enabled": false}}', '--fp16 true', ['deepspeed-mismatch conf/ds.json:1']],
+    ['{"optimizer": {"type": "AdamW"}}', '', []],
+    ['{"optimizer": {"type": "AdamW"}}', '--optim adamw_torch', []],
+  ])('%s with %s: %j', (text, more, expected) => expect(codes(text, more)).toEqual(expected));
+});

@@ -1,4 +1,5 @@
 import { accelerate } from '../../../src/dialects/accelerate/index.ts';
+import { deepspeed } from '../../../src/dialects/deepspeed/index.ts';
 import type { Dialect, Layer } from '../../../src/dialects/dialect.ts';
 import { python } from '../../../src/dialects/python/index.ts';
 import { torchrun } from '../../../src/dialects/torchrun/index.ts';
@@ -7,7 +8,14 @@ import { formatOrigin } from '../../../src/spec/index.ts';
 import { type Machine, peel } from '../reading.ts';
 
 /** In the order of the registry. */
-export const LAUNCHERS: readonly Dialect[] = [...WRAPPERS, torchrun as Dialect, accelerate as Dialect, python, program];
+export const LAUNCHERS: readonly Dialect[] = [
+  ...WRAPPERS,
+  torchrun as Dialect,
+  deepspeed as Dialect,
+  accelerate as Dialect,
+  python,
+  program,
+];
 
 /** The launcher of a command line; throws what reading it answers. */
 export function layerOf(line: string, machine: Machine = {}): Layer {

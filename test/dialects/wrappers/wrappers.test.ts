@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { readLaunchPartly } from '../../../src/dialects/index.ts';
 import { WRAPPERS } from '../../../src/dialects/wrappers/index.ts';
-import { type Machine, peel } from '../reading.ts';
+import { contextOf, type Machine, peel } from '../reading.ts';
 
 /** `names | variables that changed | what is left`. */
 function read(line: string, machine: Machine = {}): string {
@@ -120,38 +121,77 @@ describe('the Python a wrapper names', () => {
 
 describe('said instead of misread', () => {
   const notes = (line: string) =>
-    peel(line.split(' '), WRAPPERS)
-      .layers.flatMap(({ reading }) => reading.diagnostics ?? [])
-      .map(({ code, location }) => `${code} ${location}`);
+    readLaunchPartly(line.split(' '), contextOf())
+      .reading!.diagnostics.map(({ code, location }) => `${code} ${location}`)
+      .filter((each) => !/^unknown-(?:processes|trainer)/.test(each));
 
   it.each([
-    ['srun --ntasks 4 python a.py', ['unread-command argv[0]']],
-    ['nohup bash train.sh', ['unread-command argv[1]']],
-    ['bash -c torchrun', ['unread-command argv[0]']],
-    ['mpirun -np 4 python a.py', ['unread-command argv[0]']],
     ['docker run --gpus all img python a.py', ['unread-command argv[0]']],
-    ['sbatch job.sh', ['unread-command argv[0]']],
+    ['tmux new -d python a.py', ['unread-command argv[0]']],
     ['env -S python', ['unread-command argv[1]']],
     ['hatch run gpu:python a.py', ['unread-command argv[2]']],
-    ['nice --weird python a.py', ['wrapper-option argv[1]']],
+    ['nice --weird cp a.txt', ['wrapper-option argv[1]']],
     ['timeout -k', ['wrapper-option argv[1]']],
+    ['nsys profile -o report ./binary', ['unread-command argv[0]']],
     ['conda run --cwd /data -n e python a.py', ['other-folder argv[3]']],
     ['uv run --directory sub python a.py', ['other-folder argv[3]']],
     ['uv run --env-file gone.env python a.py', ['env-file argv[3]']],
-    ['nice systemd-run --scope -p MemoryMax=64G python a.py', ['unread-command argv[1]']],
+    ['srun -D /data python a.py', ['other-folder argv[2]']],
+    ['srun -n 4 python a.py', ['tasks-without-ranks argv[1]']],
+    ['srun -n 4 torchrun a.py', []],
+    ['srun -n 1 python a.py', []],
     ['bashful python a.py', []],
   ])('%s', (line, expected) => expect(notes(line)).toEqual(expected));
 
   it('hands on nothing of a command it did not look through', () => {
-    const [layer] = peel(['srun', 'python', 'a.py', '--lr', '1'], WRAPPERS).layers;
+    const [layer] = peel(['docker', 'run', 'python', 'a.py'], WRAPPERS).layers;
     expect(layer?.reading.handOn).toBeUndefined();
     expect(layer?.reading.unread).toEqual([
       {
-        key: 'srun python a.py --lr 1',
+        key: 'docker run python a.py',
         origin: { kind: 'argv', index: 0 },
-        reason: 'the command inside srun is not looked through yet',
+        reason: 'the command inside docker is not looked through yet',
       },
     ]);
-    expect(layer?.reading.diagnostics?.[0]?.help).toBe('put snug inside the job: srun … snug run -- COMMAND');
+    expect(layer?.reading.diagnostics?.[0]?.help).toBe('put snug inside: docker … snug run -- COMMAND');
+  });
+});
+
+/** `wrappers | launchers and trainers | nodes × processes`. */
+function launch(line: string, machine: Machine = {}): string {
+  const { wrappers, stack, parallelism } = readLaunchPartly(line.split(' '), contextOf(machine)).reading!;
+  const numbers = `${parallelism?.nodes ?? '?'} × ${parallelism?.processesPerNode ?? '?'}`;
+  return [wrappers.join(', '), stack.map(({ dialect }) => dialect).join('+'), numbers].join(' | ');
+}
+
+describe('the command behind programs with many options', () => {
+  it.each([
+    ['srun --mpi=pmix -N 2 --gres gpu:4 torchrun --nproc-per-node 3 a.py', 'srun | torchrun | 1 × 3'],
+    ['srun --new-option word torchrun --nproc-per-node 3 a.py', 'srun | torchrun | 1 × 3'],
+    ['srun --exclusive bash -c true torchrun', 'srun, bash |  | ? × ?'],
+    ['poetry run --new x torchrun --nproc-per-node 3 a.py', 'poetry run | torchrun | 1 × 3'],
+    ['uv run --new-flag --other python a.py', 'uv run | python | 1 × 1'],
+    [
+      'conda run --no-capture-output -n e --odd 1 accelerate launch --num_processes 2 a.py',
+      'conda run | accelerate | 1 × 2',
+    ],
+    [
+      'nsys profile -t cuda,nvtx -o rep --stats=true torchrun --nproc-per-node 3 a.py',
+      'nsys profile | torchrun | 1 × 3',
+    ],
+    ['py-spy record -o profile.svg -- python a.py', 'py-spy record | python | 1 × 1'],
+    [
+      'systemd-run --scope -p MemoryMax=64G nohup torchrun --nproc-per-node 3 a.py',
+      'systemd-run, nohup | torchrun | 1 × 3',
+    ],
+    ['apptainer exec --nv img.sif torchrun --nproc-per-node 3 a.py', 'apptainer exec | torchrun | 1 × 3'],
+    ['flock /tmp/gpu.lock trl sft --output_dir o', 'flock | trl | 1 × ?'],
+    ['mpirun -np 4 python a.py', 'mpirun | python | 1 × 4'],
+    ['mpirun -np 8 -npernode 4 -x NCCL_DEBUG=INFO python a.py', 'mpirun | python | 2 × 4'],
+    ['mpirun --odd 3 -np 4 python a.py', 'mpirun | python | 1 × 1'],
+  ])('%s', (line, expected) => expect(launch(line)).toBe(expected));
+
+  it('takes a word of the file name for no command', () => {
+    expect(launch('nice --weird x.txt torchrun.md', {})).toBe('nice |  | ? × ?');
   });
 });

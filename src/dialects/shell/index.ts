@@ -1,0 +1,3 @@
+export { sbatch, shell } from './dialects.ts';
+export { type InnerReading, type ReadInner, readScript } from './read-script.ts';
+export { interpreterOf, isJobScript, isShellScript, type ShellScript } from './script.ts';
