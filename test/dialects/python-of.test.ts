@@ -30,7 +30,7 @@ describe('the words that start the Python of a launch', () => {
     ['poetry run trl sft --model_name_or_path x --dataset_name y', 'poetry run python'],
     ['accelerate launch train.py', undefined],
     ['some-binary --lr 1', undefined],
-    ['bash train.sh', undefined],
+    ['docker run image train.sh', undefined],
   ])('%s: %s', (line, python) => expect(ask(line)).toBe(python));
 });
 
