@@ -77,6 +77,7 @@ export async function nextAttempt(ports: Ports, request: NextAttemptRequest): Pr
         policy: { ...preflight.policy, maxRetries },
         surroundings,
         estimate,
+        ...(preflight.stepSeconds ? { stepSeconds: preflight.stepSeconds } : {}),
         checkpoint: checkpoint?.values,
       }),
     (step) => (step.kind === 'retry' ? step.plan.changes : []),

@@ -2,7 +2,7 @@ import { type Diagnostic, note, type Ports, type Result, warning } from '../core
 import { type LaunchReading, parseGivenSettings } from '../dialects/index.ts';
 import { bf16Warnings, detectHardware, type Hardware } from '../hardware/index.ts';
 import { type DeviceFacts, estimateMemory, type MemoryBudget, type MemoryEstimate } from '../memory/index.ts';
-import { type Plan, type Policy, planRun, type Surroundings } from '../planner/index.ts';
+import { type Plan, type Policy, planRun, type Surroundings, stepPredictor } from '../planner/index.ts';
 import type { CheckReport } from '../report/index.ts';
 import { type PlanValues, planValues, type SpecChange, type TrainingSpec } from '../spec/index.ts';
 import { type ChosenGpu, chooseGpu } from './choose-gpus.ts';
@@ -36,6 +36,8 @@ export interface Preflight {
   readonly budget: MemoryBudget | undefined;
   /** undefined: the model is not known. */
   readonly estimate: ((values: PlanValues) => Result<MemoryEstimate>) | undefined;
+  /** Predicted seconds of a step; undefined: the model is not known. */
+  readonly stepSeconds: ((values: PlanValues) => number) | undefined;
   readonly chosen: ChosenGpu | undefined;
   readonly hardware: Hardware;
   /** With what is known of the trainer's packages by now. */
@@ -114,6 +116,7 @@ async function examine(
   const chosen = chooseGpu(hardware, distributed ?? NO_LAUNCHER, policy.headroom);
   const gpu = isChosen(chosen) ? chosen : undefined;
   const estimate = model.ok ? estimatorFor(model.value, gpu) : undefined;
+  const stepSeconds = model.ok ? stepPredictor(model.value.facts, gpu?.gpu.computeCapability) : undefined;
   const before = estimate && values.ok ? estimate(values.value) : undefined;
 
   const missing = [
@@ -150,6 +153,7 @@ async function examine(
     values: values.ok ? values.value : undefined,
     budget: gpu?.budget,
     estimate,
+    stepSeconds,
     chosen: gpu,
     hardware,
     surroundings,
@@ -159,7 +163,13 @@ async function examine(
     const diagnostics = [...base.diagnostics, ...more];
     return { ...common, report: { ...base, diagnostics, plan: { verdict: 'unknown', reason: reason! } } };
   }
-  const request = { values: values.value, budget: gpu.budget, policy, estimate };
+  const request = {
+    values: values.value,
+    budget: gpu.budget,
+    policy,
+    estimate,
+    ...(stepSeconds ? { stepSeconds } : {}),
+  };
   const planned = await planWithPackages(
     ports,
     question,

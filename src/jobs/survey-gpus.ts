@@ -1,7 +1,7 @@
 import type { Diagnostic, Ports } from '../core/index.ts';
 import { GPU_CATALOGUE, type Gpu, resolveGpuName, typedGpuName } from '../hardware/index.ts';
 import { estimateMemory, type MemoryBudget, type MemoryEstimate, memoryBudget } from '../memory/index.ts';
-import { type Plan, planRun } from '../planner/index.ts';
+import { type Plan, planRun, stepPredictor } from '../planner/index.ts';
 import type { GpuFit, GpuSurvey } from '../report/index.ts';
 import { globalBatchSize, type PlanValues, type Strategy } from '../spec/index.ts';
 import { type Preflight, type PreflightOutcome, type PreflightRequest, preflight } from './preflight.ts';
@@ -126,6 +126,7 @@ function cheapPlanner({ policy, report, surroundings }: Preflight): (gpu: Gpu, w
       policy,
       surroundings: { ...surroundings, computeCapability, hostRamBytes: undefined },
       estimate: (values) => estimateMemory(values, facts, device),
+      stepSeconds: stepPredictor(facts, computeCapability),
     });
     plans.set(key, plan);
     if (plan.verdict === 'refuse') refused.set(generation, plan);

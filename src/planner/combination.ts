@@ -1,6 +1,6 @@
 import { LEVER_CLASSES, type LeverClass, type PlanValues } from '../spec/index.ts';
 import { availableOptions } from './levers/availability.ts';
-import { LEVERS, type Lever, type LeverCost } from './levers/index.ts';
+import { LEVERS, type Lever, type LeverCost, priceMove, type StepSeconds } from './levers/index.ts';
 import type { Surroundings } from './plan.ts';
 
 /** One lever moved: the values before and after it. */
@@ -43,8 +43,8 @@ const degree = ({ steps }: Combination): number =>
     return sum + (lever.class === 'method' || lever.class === 'data' ? option : 1);
   }, 0);
 const mildness = ({ picks }: Combination): number => picks.reduce((sum, option) => sum + option, 0);
-/** Products of the same factors in another order are the same speed. */
-const speed = ({ factor }: Combination): number => Math.round(factor * 1e6);
+/** In percent of the step time: no prediction is finer. */
+const speed = ({ factor }: Combination): number => Math.round(factor * 100);
 
 /**
  * Which of two plans that fit is better: least change in meaning, then fastest, then fewest changes, then mildest options.
@@ -68,11 +68,21 @@ export const nothingMoved = (values: PlanValues): Combination => ({
   factor: 1,
 });
 
+/** One option of a lever on given values, with its price. */
+export interface Move {
+  readonly set: Partial<PlanValues>;
+  readonly cost: LeverCost;
+}
+
 /** Answers for a lever on given values; kept, because asking a dialect what it can write is not free. */
-export type OptionsOf = (lever: Lever, values: PlanValues) => readonly Partial<PlanValues>[];
+export type OptionsOf = (lever: Lever, values: PlanValues) => readonly Move[];
 
 /** The options of levers under one set of surroundings, limited to those `permitted`. */
-export function optionSource(surroundings: Surroundings, permitted: (lever: Lever) => boolean): OptionsOf {
+export function optionSource(
+  surroundings: Surroundings,
+  permitted: (lever: Lever) => boolean,
+  stepSeconds: StepSeconds,
+): OptionsOf {
   const answers = new Map<string, true | string>();
   const writable: Surroundings['writable'] = (setting, to) => {
     const key = `${setting} ${JSON.stringify(to)}`;
@@ -86,22 +96,16 @@ export function optionSource(surroundings: Surroundings, permitted: (lever: Leve
   return (lever, values) => {
     if (!permitted(lever)) return [];
     const options = availableOptions(lever, values, remembering);
-    return typeof options === 'string' ? [] : options;
+    if (typeof options === 'string') return [];
+    return options.map((set) => ({ set, cost: priceMove(lever, values, { ...values, ...set }, stepSeconds) }));
   };
 }
 
 /** `combination` with one more lever, which must stand after those already moved. */
-export function extend(
-  combination: Combination,
-  position: number,
-  option: number,
-  set: Partial<PlanValues>,
-): Combination {
+export function extend(combination: Combination, position: number, option: number, { set, cost }: Move): Combination {
   const lever = LEVERS[position]!;
-  const values = { ...combination.values, ...set };
-  const cost = lever.cost(combination.values, values);
   return {
-    values,
+    values: { ...combination.values, ...set },
     picks: combination.picks.with(position, option),
     steps: [...combination.steps, { lever, position, option, set, cost }],
     factor: combination.factor * cost.factor,
@@ -128,7 +132,7 @@ export function allCombinations(values: PlanValues, optionsOf: OptionsOf): reado
     (combinations, lever, position) =>
       combinations.flatMap((combination) => [
         combination,
-        ...optionsOf(lever, combination.values).map((set, index) => extend(combination, position, index + 1, set)),
+        ...optionsOf(lever, combination.values).map((move, index) => extend(combination, position, index + 1, move)),
       ]),
     [nothingMoved(values)],
   );

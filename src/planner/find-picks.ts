@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { PlanValues } from '../spec/index.ts';
-import { type Combination, extend, nothingMoved, type OptionsOf } from './combination.ts';
+import { type Combination, extend, type Move, nothingMoved, type OptionsOf } from './combination.ts';
 import { LEVERS } from './levers/index.ts';
 
 /** Combinations looked at before a plan counts as not ours: a match is found almost at once or not at all. */
@@ -21,14 +21,14 @@ export function findPicks(
     if (tries > MOST_TRIES) return undefined;
     const lever = LEVERS[position];
     if (!lever) return isDeepStrictEqual(combination.values, target) ? combination.picks : undefined;
-    const options = optionsOf(lever, combination.values).map((set, index) => ({ set, option: index + 1 }));
-    const arrives = ({ set }: { readonly set: Partial<PlanValues> }): boolean =>
+    const options = optionsOf(lever, combination.values).map((move, index) => ({ move, option: index + 1 }));
+    const arrives = ({ move: { set } }: { readonly move: Move }): boolean =>
       (Object.keys(set) as (keyof PlanValues)[]).every((name) => isDeepStrictEqual(set[name], target[name]));
     const exact = options.filter(arrives);
     const others = options.filter((option) => !arrives(option));
     const follow = (candidates: typeof options): readonly number[] | undefined => {
-      for (const { set, option } of candidates) {
-        const found = search(extend(combination, position, option, set), position + 1);
+      for (const { move, option } of candidates) {
+        const found = search(extend(combination, position, option, move), position + 1);
         if (found) return found;
       }
       return undefined;

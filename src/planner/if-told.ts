@@ -16,7 +16,7 @@ export interface ToldPlan {
  * make room for each setting by hand. Undefined: there is none.
  */
 export function planIfTold(
-  { values, policy, surroundings }: PlanRequest,
+  { values, policy, surroundings, stepSeconds }: PlanRequest,
   search: Pick<SearchRequest, 'values' | 'estimateOf' | 'limits'>,
 ): ToldPlan | undefined {
   const untold = LEVERS.filter(({ class: leverClass }) => policy.allow.includes(leverClass))
@@ -25,7 +25,7 @@ export function planIfTold(
   const planTelling = (told: readonly SettingName[]): readonly Combination[] => {
     const writable: Surroundings['writable'] = (setting, to) =>
       told.includes(setting) ? true : surroundings.writable(setting, to);
-    const optionsOf = optionSource({ ...surroundings, writable }, () => true);
+    const optionsOf = optionSource({ ...surroundings, writable }, () => true, stepSeconds);
     const { best } = searchPlan({ ...search, optionsOf }, policy.allow);
     return best ? [best] : [];
   };

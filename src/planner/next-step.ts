@@ -22,6 +22,8 @@ export interface ReplanRequest {
   readonly surroundings: Surroundings;
   /** undefined: unknown model. */
   readonly estimate: PlanRequest['estimate'] | undefined;
+  /** Predicted seconds of a step; undefined: unknown model. */
+  readonly stepSeconds?: PlanRequest['stepSeconds'];
   /** Settings under which the newest usable checkpoint was written; undefined: there is none. */
   readonly checkpoint: PlanValues | undefined;
 }

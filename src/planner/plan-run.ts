@@ -43,7 +43,7 @@ export function planRun(request: PlanRequest): Plan {
     return { verdict: 'fits', values, changes: [], before, estimate: before };
   }
   const limits: Limits = { deviceBytes: budget.usableBytes, hostBytes: surroundings.hostRamBytes };
-  const optionsOf = optionSource(surroundings, () => true);
+  const optionsOf = optionSource(surroundings, () => true, request.stepSeconds);
   const search = { values, estimateOf, limits, optionsOf };
   const changesOf = (plan: Combination) => ({
     changes: specChanges(values, plan, estimateOf(plan.values), peakWith(estimateOf)),

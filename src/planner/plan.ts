@@ -1,6 +1,7 @@
 import type { Result } from '../core/index.ts';
 import type { MemoryBudget, MemoryEstimate } from '../memory/index.ts';
 import type { LeverClass, PlanValues, SettingName, SpecChange } from '../spec/index.ts';
+import type { StepSeconds } from './levers/lever.ts';
 
 export type PolicyMode = 'rewrite' | 'refuse' | 'warn';
 
@@ -43,6 +44,8 @@ export interface PlanRequest {
   readonly surroundings: Surroundings;
   /** The estimator for this model on this card. */
   readonly estimate: (values: PlanValues) => Result<MemoryEstimate>;
+  /** Predicted seconds of a step; undefined: levers have only their rough prices. */
+  readonly stepSeconds?: StepSeconds;
 }
 
 export type Plan =

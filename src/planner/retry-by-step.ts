@@ -27,8 +27,8 @@ function nextOption(
   if (lever.id !== 'micro-batch' && lever.id !== 'eval-batch')
     return current < options.length ? current + 1 : undefined;
   const setting = lever.id === 'micro-batch' ? 'perDeviceTrainBatchSize' : 'perDeviceEvalBatchSize';
-  const now = current === 0 ? context.request.values[setting] : options[current - 1]?.[setting];
-  const index = options.findIndex((set) => (set[setting] ?? Number.POSITIVE_INFINITY) <= (now ?? 1) / 2);
+  const now = current === 0 ? context.request.values[setting] : options[current - 1]?.set[setting];
+  const index = options.findIndex(({ set }) => (set[setting] ?? Number.POSITIVE_INFINITY) <= (now ?? 1) / 2);
   return index === -1 ? undefined : index + 1;
 }
 

@@ -34,7 +34,7 @@ export function retryContext(request: ReplanRequest): RetryContext {
   const { values, attempts, failure, budget, policy, surroundings } = request;
   const last = attempts.at(-1);
   if (!last) throw new Error('replan was given no attempt');
-  const optionsOf = optionSource(surroundings, () => true);
+  const optionsOf = optionSource(surroundings, () => true, request.stepSeconds);
   const estimateOf: EstimateOf = request.estimate ? rememberEstimates(request.estimate) : () => undefined;
   const estimate = last.estimate ?? estimateOf(last.values);
   const picks = findPicks(values, last.values, optionsOf) ?? UNMOVED;

@@ -1,4 +1,5 @@
 import { LEVERS, type PlanRequest } from '../../src/planner/index.ts';
+import { priceMove } from '../../src/planner/levers/index.ts';
 import { LEVER_CLASSES, type PlanValues } from '../../src/spec/index.ts';
 
 export interface Choice {
@@ -9,7 +10,7 @@ export interface Choice {
 }
 
 /** Every plan there is, by plain enumeration over what the levers offer themselves (of their needs only packages are asked for). */
-export function everyPlan({ values, policy, surroundings }: PlanRequest): readonly Choice[] {
+export function everyPlan({ values, policy, surroundings, stepSeconds }: PlanRequest): readonly Choice[] {
   let plans: Choice[] = [{ values, levers: [], rank: [0, 0, 1, 0, 0] }];
   const usable = LEVERS.filter(
     (lever) =>
@@ -30,7 +31,7 @@ export function everyPlan({ values, policy, surroundings }: PlanRequest): readon
           rank: [
             Math.max(harm, LEVER_CLASSES.indexOf(lever.class)),
             degree + altering,
-            speed * lever.cost(plan.values, next).factor,
+            speed * priceMove(lever, plan.values, next, stepSeconds).factor,
             changes + 1,
             mildness + index + 1,
           ],
@@ -42,8 +43,13 @@ export function everyPlan({ values, policy, surroundings }: PlanRequest): readon
   return plans;
 }
 
-/** Speeds that differ by less than a millionth are the same. */
+/** Speeds are compared in percent of the step time. */
 export function compareRanks(a: readonly number[], b: readonly number[]): number {
-  const difference = a.map((value, index) => value - b[index]!).find((gap) => Math.abs(gap) > 1e-6);
-  return difference ?? 0;
+  const fine = (rank: readonly number[]) => rank.map((value, index) => (index === 2 ? Math.round(value * 100) : value));
+  const other = fine(b);
+  return (
+    fine(a)
+      .map((value, index) => value - other[index]!)
+      .find((gap) => gap !== 0) ?? 0
+  );
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { LEVERS } from '../../src/planner/index.ts';
 import { availableOptions } from '../../src/planner/levers/availability.ts';
+import { priceMove } from '../../src/planner/levers/index.ts';
 import type { PlanValues } from '../../src/spec/index.ts';
 import { surroundings, toyLora, toyValues } from './toy.ts';
 
@@ -213,7 +214,9 @@ describe('levers', () => {
   it('a smaller micro batch is never predicted faster', () => {
     const lever = LEVERS.find(({ id }) => id === 'micro-batch')!;
     const from = toyValues({ perDeviceTrainBatchSize: 16, maxLength: 300 });
-    const factors = [8, 4, 2, 1].map((micro) => lever.cost(from, { ...from, perDeviceTrainBatchSize: micro }).factor);
+    const factors = [8, 4, 2, 1].map(
+      (micro) => priceMove(lever, from, { ...from, perDeviceTrainBatchSize: micro }, undefined).factor,
+    );
     expect(factors).toEqual([...factors].sort((a, b) => a - b));
     expect(factors[0]).toBeGreaterThan(1);
   });

@@ -27,5 +27,4 @@ export const allocator: Lever = {
       return 'expandable segments break a vLLM engine that shares the card';
     return [{ allocatorConf: [...settings.map(({ text }) => text), 'expandable_segments:True'].join(',') }];
   },
-  cost: () => ({ factor: 1, text: 'none' }),
 };

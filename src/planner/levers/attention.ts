@@ -9,5 +9,4 @@ export const attention: Lever = {
   survivesCheckpoint: true,
   moves: ['forward', 'backward', 'eval'],
   options: ({ attnImplementation }) => (attnImplementation === 'eager' ? [{ attnImplementation: 'sdpa' }] : []),
-  cost: () => ({ factor: 1, text: 'none' }),
 };

@@ -15,5 +15,5 @@ export const evalBatch: Lever = {
       perDeviceEvalBatchSize: Math.floor(perDeviceEvalBatchSize / 2 ** (index + 1)),
     }));
   },
-  cost: () => ({ factor: 1, text: 'evaluation takes more passes' }),
+  loses: () => 'evaluation takes more passes',
 };

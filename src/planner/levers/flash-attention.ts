@@ -21,5 +21,4 @@ export const flashAttention: Lever = {
     if (dtype === 'fp32' && mixedPrecision === 'no') return 'flash attention needs bf16 or fp16';
     return [{ attnImplementation: 'flash_attention_2' }];
   },
-  cost: () => ({ factor: 1, text: 'none' }),
 };

@@ -13,5 +13,5 @@ export const frozenBase16bit: Lever = {
     values.method === 'full' || values.dtype !== 'fp32' || values.quantization
       ? []
       : [{ dtype: sixteenBit(surroundings) }],
-  cost: () => ({ factor: 1, text: 'frozen weights lose precision' }),
+  loses: () => 'frozen weights lose precision',
 };

@@ -16,5 +16,4 @@ export const fusedLoss: Lever = {
     if (values.lossImpl === 'fused') return [];
     return trainsHead(values) ? 'the output head is trained by an adapter' : [{ lossImpl: 'fused' }];
   },
-  cost: () => ({ factor: 1, text: 'none' }),
 };

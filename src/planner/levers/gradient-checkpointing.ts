@@ -1,4 +1,4 @@
-import { type Lever, stepTime } from './lever.ts';
+import type { Lever } from './lever.ts';
 
 /** One more forward pass beside a forward and a backward that is worth two: 4/3, less what is not recomputed (head, loss, optimizer). */
 const RECOMPUTE = 1.3;
@@ -15,5 +15,5 @@ export const gradientCheckpointing: Lever = {
     current.enabled
       ? []
       : [{ gradientCheckpointing: { enabled: true, useReentrant: false, everyNLayers: 1, offload: current.offload } }],
-  cost: () => ({ factor: RECOMPUTE, text: stepTime(RECOMPUTE) }),
+  roughFactor: () => RECOMPUTE,
 };

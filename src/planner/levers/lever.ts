@@ -38,9 +38,32 @@ export interface Lever {
   readonly moves: readonly Phase[];
   /** `values` already hold what levers earlier in the registry set. */
   readonly options: (values: PlanValues, surroundings: Surroundings) => LeverOptions;
-  readonly cost: (from: PlanValues, to: PlanValues) => LeverCost;
+  /** Step time as a multiple of what it was, for a launch whose model is not known; absent: 1. */
+  readonly roughFactor?: (from: PlanValues, to: PlanValues) => number;
+  /** What it costs beside time, for people; absent: nothing. */
+  readonly loses?: (from: PlanValues, to: PlanValues) => string;
 }
 
 /** `about 1.3 × the step time`; below 2 % nothing is worth saying. */
-export const stepTime = (factor: number): string =>
+const stepTime = (factor: number): string =>
   factor < 1.02 ? 'none' : `about ${factor.toFixed(factor < 1.095 ? 2 : 1)} × the step time`;
+
+/** Predicted seconds of a step; undefined: the model is not known. */
+export type StepSeconds = ((values: PlanValues) => number) | undefined;
+
+/** What free levers move is held still: they are no slower by what they are, and prices must not depend on them. */
+const settled = (values: PlanValues): PlanValues => ({ ...values, attnImplementation: 'sdpa', lossImpl: 'full' });
+
+/** What a lever's move costs: the ratio of predicted step times, or the lever's own rough figure where there is no prediction. */
+export function priceMove(lever: Lever, from: PlanValues, to: PlanValues, stepSeconds: StepSeconds): LeverCost {
+  const ratio =
+    lever.class === 'free'
+      ? 1
+      : stepSeconds
+        ? stepSeconds(settled(to)) / stepSeconds(settled(from))
+        : (lever.roughFactor?.(from, to) ?? 1);
+  // A plan is not made for the sake of speed: what is faster costs nothing.
+  const factor = Math.max(1, ratio);
+  const parts = [lever.loses?.(from, to), stepTime(factor)].filter((part) => part !== undefined && part !== 'none');
+  return { factor, text: parts.length > 0 ? parts.join('; ') : 'none' };
+}

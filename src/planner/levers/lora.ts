@@ -23,5 +23,5 @@ export const lora: Lever = {
   survivesCheckpoint: false,
   moves: ['forward', 'backward', 'optimizer', 'eval', 'save', 'resume'],
   options: ({ method, objective }) => (method === 'full' ? [{ method: 'lora', lora: adapters(objective) }] : []),
-  cost: () => ({ factor: 1, text: 'trains adapters of rank 16, not all weights; wants a higher learning rate' }),
+  loses: () => 'trains adapters of rank 16, not all weights; wants a higher learning rate',
 };

@@ -13,5 +13,4 @@ export const loss: Lever = {
     if (values.lossImpl !== 'full') return [];
     return trainsHead(values) ? 'the output head is trained by an adapter' : [{ lossImpl: 'chunked' }];
   },
-  cost: () => ({ factor: 1, text: 'none' }),
 };

@@ -15,5 +15,5 @@ export const maxLength: Lever = {
     const halvings = Math.max(0, Math.floor(Math.log2(tokens / SHORTEST)));
     return Array.from({ length: halvings }, (_, index) => ({ maxLength: Math.floor(tokens / 2 ** (index + 1)) }));
   },
-  cost: (_, to) => ({ factor: 1, text: `rows longer than ${to.maxLength} tokens are cut` }),
+  loses: (_, to) => `rows longer than ${to.maxLength} tokens are cut`,
 };

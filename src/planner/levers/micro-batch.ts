@@ -1,5 +1,5 @@
 import type { PlanValues } from '../../spec/index.ts';
-import { type Lever, stepTime } from './lever.ts';
+import type { Lever } from './lever.ts';
 
 /**
  * A micro step takes as long as its tokens plus a part that does not shrink: kernels are launched and weights are read once
@@ -37,8 +37,5 @@ export const microBatch: Lever = {
       gradientAccumulationSteps: rows / micro,
     }));
   },
-  cost: (from, to) => {
-    const factor = timePerToken(to) / timePerToken({ ...from, maxLength: to.maxLength });
-    return { factor, text: stepTime(factor) };
-  },
+  roughFactor: (from, to) => timePerToken(to) / timePerToken({ ...from, maxLength: to.maxLength }),
 };

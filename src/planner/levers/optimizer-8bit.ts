@@ -16,5 +16,6 @@ export const optimizer8bit: Lever = {
     const name = eightBitOptimizer(optim);
     return name ? [{ optim: name }] : [];
   },
-  cost: () => ({ factor: 1.01, text: 'optimizer states lose precision' }),
+  roughFactor: () => 1.01,
+  loses: () => 'optimizer states lose precision',
 };

@@ -1,4 +1,4 @@
-import { type Lever, stepTime } from './lever.ts';
+import type { Lever } from './lever.ts';
 import { pagedOptimizer } from './optimizer-names.ts';
 
 /** Optimizer states in unified memory: pages move to host RAM while the rest of the step needs the room. */
@@ -18,5 +18,5 @@ export const optimizerPaged: Lever = {
     return name ? [{ optim: name }] : [];
   },
   // States cross PCIe twice a step where pages had to move.
-  cost: () => ({ factor: 1.2, text: stepTime(1.2) }),
+  roughFactor: () => 1.2,
 };

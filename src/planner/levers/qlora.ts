@@ -1,7 +1,7 @@
 import type { FloatDType } from '../../core/index.ts';
 import type { PlanValues, Quantization } from '../../spec/index.ts';
 import type { Surroundings } from '../plan.ts';
-import { type Lever, stepTime } from './lever.ts';
+import type { Lever } from './lever.ts';
 import { sixteenBit } from './sixteen-bit.ts';
 
 const nf4 = (computeDtype: FloatDType, upcastRestToFp32: boolean): Quantization => ({
@@ -39,5 +39,5 @@ export const qlora: Lever = {
     const lowers = values.dtype === 'fp32' && surroundings.writable('dtype', computeDtype) === true;
     return [lowers ? { ...set, dtype: computeDtype } : set];
   },
-  cost: () => ({ factor: 1.25, text: stepTime(1.25) }),
+  roughFactor: () => 1.25,
 };
