@@ -15,6 +15,8 @@ export const preflightRequest = (
   policy: {
     ...(flags.mode === undefined ? {} : { mode: flags.mode }),
     ...(flags.allow === undefined ? {} : { allow: flags.allow }),
+    ...(flags.forbid === undefined ? {} : { forbid: flags.forbid }),
+    ...(flags.keep === undefined ? {} : { keep: flags.keep }),
     ...(flags.headroom === undefined ? {} : { headroom: flags.headroom }),
     ...(flags.retries === undefined ? {} : { maxRetries: flags.retries }),
   },

@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { parseBytes } from '../core/index.ts';
 import type { CheckFormat } from '../report/index.ts';
-import { LEVER_CLASSES, type LeverClass } from '../spec/index.ts';
+import { LEVER_CLASSES } from '../spec/index.ts';
 
 /** What commander hands to the preflight commands. */
 export interface PreflightFlags {
@@ -10,7 +10,9 @@ export interface PreflightFlags {
   readonly model?: string;
   readonly online?: boolean;
   readonly mode?: 'rewrite' | 'refuse' | 'warn';
-  readonly allow?: readonly LeverClass[];
+  readonly allow?: readonly string[];
+  readonly forbid?: readonly string[];
+  readonly keep?: readonly string[];
   readonly headroom?: number;
   readonly set?: readonly string[];
   readonly json?: boolean;
@@ -54,13 +56,14 @@ export interface DiagnoseFlags extends Omit<PreflightFlags, 'mode'> {
   readonly markdown?: boolean;
 }
 
-function parseAllow(text: string): LeverClass[] {
-  const classes = text.split(',').map((part) => part.trim());
-  const wrong = classes.find((name) => !(LEVER_CLASSES as readonly string[]).includes(name));
-  if (wrong !== undefined)
-    throw new InvalidArgumentError(`'${wrong}' is no class of changes; choose from ${LEVER_CLASSES.join(', ')}.`);
-  return classes as LeverClass[];
-}
+/** Comma separated, and given more than once they add up. */
+const collectNames = (text: string, before: readonly string[] = []): string[] => [
+  ...before,
+  ...text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== ''),
+];
 
 function parseShare(text: string): number {
   const match = /^(\d+(?:\.\d+)?)(%?)$/.exec(text.trim());
@@ -96,7 +99,9 @@ const addPreflightOptions = (command: Command, { card = true } = {}): Command =>
     .option('--model <id|folder>', 'take the architecture from here instead of what the launch names')
     .option('--online', 'allow to fetch config.json of an unknown model from the hub')
     .addOption(new Option('--mode <mode>', 'what to do when it does not fit').choices(['rewrite', 'refuse', 'warn']))
-    .option('--allow <classes>', `classes of changes, comma separated: ${LEVER_CLASSES.join(', ')}`, parseAllow)
+    .option('--allow <names>', `what may change: ${LEVER_CLASSES.join(', ')}, or single levers`, collectNames)
+    .option('--forbid <names>', 'levers or classes that are never used, such as qlora', collectNames)
+    .option('--keep <settings>', 'settings that stay as they are, such as optim', collectNames)
     .option('--headroom <share>', 'share of the card to keep free (default 0.05)', parseShare)
     .option('--set <setting=value>', 'a setting snug cannot see, such as max_length=2048 (repeatable)', collect)
     .option('--json', 'print one JSON object a config on stdout')
@@ -238,7 +243,9 @@ export function buildProgram(): Command {
     .option('--gpu <card>', 'the card of the run, where the log does not tell')
     .option('--model <id|folder>', 'take the architecture from here instead of what the launch names')
     .option('--online', 'allow to fetch config.json of an unknown model from the hub')
-    .option('--allow <classes>', `classes of changes, comma separated: ${LEVER_CLASSES.join(', ')}`, parseAllow)
+    .option('--allow <names>', `what may change: ${LEVER_CLASSES.join(', ')}, or single levers`, collectNames)
+    .option('--forbid <names>', 'levers or classes that are never used, such as qlora', collectNames)
+    .option('--keep <settings>', 'settings that stay as they are, such as optim', collectNames)
     .option('--headroom <share>', 'share of the card to keep free (default 0.05)', parseShare)
     .option('--set <setting=value>', 'a setting snug cannot see, such as max_length=2048 (repeatable)', collect)
     .option('--json', 'print one JSON object a run on stdout')

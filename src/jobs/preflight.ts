@@ -71,7 +71,10 @@ export async function preflight(ports: Ports, request: PreflightRequest): Promis
   const read = await readOnMachine(ports, request);
   if (read.kind !== 'read') return read;
   const policy = mergePolicy(ports, read.on.policy, request.policy);
-  if (!policy.ok) return { kind: 'unreadable', diagnostics: policy.error };
+  if (!policy.ok) {
+    const ours = policy.error.every(({ location }) => location?.startsWith('--'));
+    return { kind: ours ? 'usage' : 'unreadable', diagnostics: policy.error };
+  }
   return examine(ports, request, read.on, policy.value, given.value);
 }
 

@@ -2,6 +2,7 @@ import type { SettingName } from '../spec/index.ts';
 import { type Combination, compareCombinations, optionSource } from './combination.ts';
 import { changedSettings, untoldSettings } from './levers/availability.ts';
 import { LEVERS } from './levers/index.ts';
+import { permits } from './permits.ts';
 import type { PlanRequest, Surroundings } from './plan.ts';
 import { type SearchRequest, searchPlan } from './search.ts';
 
@@ -19,14 +20,14 @@ export function planIfTold(
   { values, policy, surroundings, stepSeconds }: PlanRequest,
   search: Pick<SearchRequest, 'values' | 'estimateOf' | 'limits'>,
 ): ToldPlan | undefined {
-  const untold = LEVERS.filter(({ class: leverClass }) => policy.allow.includes(leverClass))
+  const untold = LEVERS.filter((lever) => permits(policy, lever))
     .map((lever) => untoldSettings(lever, values, surroundings))
     .filter((settings) => settings.length > 0);
   const planTelling = (told: readonly SettingName[]): readonly Combination[] => {
     const writable: Surroundings['writable'] = (setting, to) =>
-      told.includes(setting) ? true : surroundings.writable(setting, to);
+      told.includes(setting) && !policy.keep.includes(setting) ? true : surroundings.writable(setting, to);
     const optionsOf = optionSource({ ...surroundings, writable }, () => true, stepSeconds);
-    const { best } = searchPlan({ ...search, optionsOf }, policy.allow);
+    const { best } = searchPlan({ ...search, optionsOf }, (lever) => permits(policy, lever));
     return best ? [best] : [];
   };
   const byOne = untold.flatMap(planTelling).sort(compareCombinations);

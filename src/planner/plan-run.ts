@@ -1,10 +1,11 @@
 import type { MemoryEstimate } from '../memory/index.ts';
-import { LEVER_CLASSES, type PlanValues } from '../spec/index.ts';
+import type { PlanValues } from '../spec/index.ts';
 import { specChanges } from './changes.ts';
 import { type Combination, optionSource } from './combination.ts';
 import { planIfTold } from './if-told.ts';
 import { availableOptions, untoldSettings } from './levers/availability.ts';
 import { LEVERS } from './levers/index.ts';
+import { furtherClasses, keeping, permits } from './permits.ts';
 import type { Plan, PlanRequest, Refusal } from './plan.ts';
 import { type EstimateOf, type Limits, searchPlan } from './search.ts';
 
@@ -23,7 +24,7 @@ export function rememberEstimates(estimate: PlanRequest['estimate']): EstimateOf
 
 /** Permitted levers that something outside the settings keeps away, each with the reason. */
 const unavailableLevers = ({ values, surroundings, policy }: PlanRequest): Refusal['unavailable'] =>
-  LEVERS.filter(({ class: leverClass }) => policy.allow.includes(leverClass)).flatMap((lever) => {
+  LEVERS.filter((lever) => permits(policy, lever)).flatMap((lever) => {
     const options = availableOptions(lever, values, surroundings);
     if (typeof options !== 'string') return [];
     const untold = untoldSettings(lever, values, surroundings);
@@ -34,8 +35,10 @@ const unavailableLevers = ({ values, surroundings, policy }: PlanRequest): Refus
  * What to do with a run on a card: leave it, change the least that makes it fit, or say why nothing does. The original values
  * must have an estimate (ask `estimate` first): a run that cannot be estimated cannot be planned.
  */
-export function planRun(request: PlanRequest): Plan {
-  const { values, budget, policy, surroundings } = request;
+export function planRun(asked: PlanRequest): Plan {
+  const { values, budget, policy } = asked;
+  const surroundings = keeping(asked.surroundings, policy.keep);
+  const request = { ...asked, surroundings };
   const estimateOf = rememberEstimates(request.estimate);
   const before = estimateOf(values);
   if (!before) throw new Error('planRun was given values that cannot be estimated');
@@ -49,10 +52,10 @@ export function planRun(request: PlanRequest): Plan {
     changes: specChanges(values, plan, estimateOf(plan.values), peakWith(estimateOf)),
     estimate: estimateOf(plan.values) ?? before,
   });
-  const { best, smallest } = searchPlan(search, policy.allow);
+  const { best, smallest } = searchPlan(search, (lever) => permits(policy, lever));
   if (best) return { verdict: 'rewrite', values: best.values, before, ...changesOf(best) };
-  const wouldFit = LEVER_CLASSES.filter((leverClass) => !policy.allow.includes(leverClass)).flatMap((allow) => {
-    const wider = searchPlan(search, [...policy.allow, allow]).best;
+  const wouldFit = furtherClasses(policy).flatMap((allow) => {
+    const wider = searchPlan(search, (lever) => permits({ ...policy, allow: [...policy.allow, allow] }, lever)).best;
     return wider ? [{ allow, ...changesOf(wider) }] : [];
   });
   const least = changesOf(smallest);

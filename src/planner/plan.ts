@@ -8,7 +8,12 @@ export type PolicyMode = 'rewrite' | 'refuse' | 'warn';
 /** What the user lets snug do. */
 export interface Policy {
   readonly mode: PolicyMode;
-  readonly allow: readonly LeverClass[];
+  /** Classes of levers, and single levers by their id. */
+  readonly allow: readonly string[];
+  /** Levers, or whole classes, that are never pulled, whatever is allowed. */
+  readonly forbid: readonly string[];
+  /** Settings that stay as they are. */
+  readonly keep: readonly SettingName[];
   readonly maxRetries: number;
   /** Share of the card kept free, 0.05. */
   readonly headroom: number;
@@ -17,6 +22,8 @@ export interface Policy {
 export const DEFAULT_POLICY: Policy = {
   mode: 'rewrite',
   allow: ['free', 'exact', 'near', 'qlora'],
+  forbid: [],
+  keep: [],
   maxRetries: 3,
   headroom: 0.05,
 };

@@ -1,10 +1,10 @@
 import { formatBytes } from '../core/index.ts';
-import { LEVER_CLASSES } from '../spec/index.ts';
 import { calibratedNeed } from './calibrate.ts';
 import type { Combination } from './combination.ts';
 import { availableOptions } from './levers/availability.ts';
 import { LEVERS } from './levers/index.ts';
 import type { NextStep, ReplanRequest } from './next-step.ts';
+import { furtherClasses, permits } from './permits.ts';
 import { smallerByEstimate } from './retry-by-estimate.ts';
 import { smallerByStep } from './retry-by-step.ts';
 import {
@@ -99,7 +99,7 @@ function becauseOf(context: RetryContext): string {
 function wouldHelp(context: RetryContext): readonly string[] {
   const { request, failed, factor } = context;
   const { policy, values, surroundings, budget } = request;
-  const classes = LEVER_CLASSES.filter((leverClass) => !policy.allow.includes(leverClass)).flatMap((leverClass) => {
+  const classes = furtherClasses(policy).flatMap((leverClass) => {
     const levers = LEVERS.filter((lever) => lever.class === leverClass && movesPhase(lever, context)).filter(
       (lever) => {
         const options = availableOptions(lever, values, surroundings);
@@ -107,8 +107,8 @@ function wouldHelp(context: RetryContext): readonly string[] {
       },
     );
     if (levers.length === 0) return [];
-    const allow = LEVER_CLASSES.filter((one) => one === leverClass || policy.allow.includes(one));
-    const smaller = smallerByEstimate(context, allow, false);
+    const allow = [...policy.allow, leverClass];
+    const smaller = smallerByEstimate(context, (lever) => permits({ ...policy, allow }, lever), false);
     const needs = smaller && context.estimateOf(smaller.plan.values);
     if (failed.estimate && !needs) return [];
     const size = needs ? `, predicted ${formatBytes(calibratedNeed(needs, factor ?? 1))}` : '';
@@ -152,7 +152,7 @@ export function replan(request: ReplanRequest): NextStep {
     return plan ? retryWith(plan, becauseOf(context), context) : exhausted(context);
   }
   const plans = [...(request.checkpoint ? [true] : []), false].flatMap(
-    (holding) => smallerByEstimate(context, request.policy.allow, holding) ?? [],
+    (holding) => smallerByEstimate(context, context.permitted, holding) ?? [],
   );
   // What surely fits comes before what keeps the checkpoint but may fail again.
   const chosen = plans.find(({ sure }) => sure) ?? plans[0];

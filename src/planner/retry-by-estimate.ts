@@ -1,4 +1,3 @@
-import type { LeverClass } from '../spec/index.ts';
 import { calibratedNeed } from './calibrate.ts';
 import { applyPicks, type Combination, type OptionsOf } from './combination.ts';
 import { LEVERS, type Lever } from './levers/index.ts';
@@ -24,7 +23,7 @@ export interface SmallerPlan {
  */
 export function smallerByEstimate(
   context: RetryContext,
-  allow: readonly LeverClass[],
+  permitted: (lever: Lever) => boolean,
   holding: boolean,
 ): SmallerPlan | undefined {
   const { request, failed, checkpointPicks, factor, usableBytes } = context;
@@ -55,7 +54,7 @@ export function smallerByEstimate(
       },
       excluded: context.triedAlready,
     },
-    allow,
+    permitted,
   );
   const found = best ?? smallest;
   const plan = planOf(

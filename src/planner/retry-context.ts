@@ -8,6 +8,7 @@ import { applyPicks, type Combination, type OptionsOf, optionSource } from './co
 import { findPicks } from './find-picks.ts';
 import { LEVERS, type Lever } from './levers/index.ts';
 import type { NextStep, ReplanRequest } from './next-step.ts';
+import { keeping, permits } from './permits.ts';
 import { rememberEstimates } from './plan-run.ts';
 import type { EstimateOf } from './search.ts';
 
@@ -30,8 +31,10 @@ export interface RetryContext {
 
 const UNMOVED: readonly number[] = LEVERS.map(() => 0);
 
-export function retryContext(request: ReplanRequest): RetryContext {
-  const { values, attempts, failure, budget, policy, surroundings } = request;
+export function retryContext(asked: ReplanRequest): RetryContext {
+  const { values, attempts, failure, budget, policy } = asked;
+  const surroundings = keeping(asked.surroundings, policy.keep);
+  const request = { ...asked, surroundings };
   const last = attempts.at(-1);
   if (!last) throw new Error('replan was given no attempt');
   const optionsOf = optionSource(surroundings, () => true, request.stepSeconds);
@@ -42,7 +45,7 @@ export function retryContext(request: ReplanRequest): RetryContext {
   return {
     request,
     optionsOf,
-    permitted: ({ class: leverClass }) => policy.allow.includes(leverClass),
+    permitted: (lever) => permits(policy, lever),
     estimateOf,
     failed: { picks, estimate },
     checkpointPicks,

@@ -13,7 +13,7 @@ import {
   type Step,
   worstClass,
 } from './combination.ts';
-import { LEVERS } from './levers/index.ts';
+import { LEVERS, type Lever } from './levers/index.ts';
 
 /**
  * Most estimates spent on one search. One takes about 0.3 ms, so a search stays near 50 ms; past the limit the best plan found so
@@ -170,13 +170,15 @@ const letGo = (plan: Combination, values: PlanValues, optionsOf: OptionsOf): rea
  * Searches all permitted levers together, class by class from the mildest: as soon as the levers up to a class can make the
  * run fit, no worse class is looked at.
  */
-export function searchPlan(request: SearchRequest, allowed: readonly LeverClass[]): SearchOutcome {
-  const classes = LEVER_CLASSES.filter((leverClass) => allowed.includes(leverClass));
+export function searchPlan(request: SearchRequest, permitted: (lever: Lever) => boolean): SearchOutcome {
+  const classes = LEVER_CLASSES.filter((leverClass) =>
+    LEVERS.some((lever) => lever.class === leverClass && permitted(lever)),
+  );
   let smallest = nothingMoved(request.values);
   for (const [index, leverClass] of classes.entries()) {
-    const permitted = classes.slice(0, index + 1);
+    const milder = classes.slice(0, index + 1);
     const optionsOf: OptionsOf = (lever, values) =>
-      permitted.includes(lever.class) ? request.optionsOf(lever, values) : [];
+      milder.includes(lever.class) && permitted(lever) ? request.optionsOf(lever, values) : [];
     smallest = smallestCombination({ ...request, optionsOf });
     if (overflow(request.estimateOf(smallest.values), request.limits) > 0) continue;
     const best = bestOfClass(leverClass, smallest, { ...request, optionsOf });

@@ -1,7 +1,7 @@
 import { type Diagnostic, error, formatBytes, GiB } from '../core/index.ts';
 import { type MemoryEstimate, TERM_NAMES } from '../memory/index.ts';
 import { DEFAULT_POLICY, type Plan, type Refusal } from '../planner/index.ts';
-import { formatOrigin, LEVER_CLASSES, type Origin, type SpecChange, settingKey } from '../spec/index.ts';
+import { formatOrigin, type Origin, type SpecChange, settingKey } from '../spec/index.ts';
 import { groupByLever, movesText } from './change-text.ts';
 import type { CheckReport } from './check-report.ts';
 import { termText } from './memory-bars.ts';
@@ -74,7 +74,7 @@ function allowMore(plan: RefusedPlan, report: CheckReport): string | undefined {
   const [mildest] = plan.refusal.wouldFit;
   if (!mildest) return undefined;
   const allowed = (report.policy ?? DEFAULT_POLICY).allow;
-  const classes = LEVER_CLASSES.filter((one) => one === mildest.allow || allowed.includes(one));
+  const classes = [...allowed, mildest.allow];
   return `--allow ${classes.join(',')} would fit with ${formatBytes(mildest.estimate.vram.devicePeakBytes)}: ${movesOf(mildest.changes, plan)}`;
 }
 

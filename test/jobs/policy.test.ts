@@ -13,14 +13,21 @@ it('takes flags over the launch, the project, the home folder, the defaults', ()
   });
   expect(mergePolicy(world, { maxRetries: 5, allow: ['free', 'exact'] }, { allow: ['free', 'near'] })).toEqual({
     ok: true,
-    value: { mode: 'warn', headroom: 0.1, maxRetries: 5, allow: ['free', 'near'] },
+    value: { mode: 'warn', headroom: 0.1, maxRetries: 5, allow: ['free', 'near'], forbid: [], keep: [] },
   });
 });
 
 it('has the defaults where nobody says anything', () => {
   expect(mergePolicy(ports({}), {}, {})).toEqual({
     ok: true,
-    value: { mode: 'rewrite', allow: ['free', 'exact', 'near', 'qlora'], maxRetries: 3, headroom: 0.05 },
+    value: {
+      mode: 'rewrite',
+      allow: ['free', 'exact', 'near', 'qlora'],
+      forbid: [],
+      keep: [],
+      maxRetries: 3,
+      headroom: 0.05,
+    },
   });
 });
 
@@ -29,5 +36,22 @@ it('names the line of a wrong key in a policy file, of both files at once', () =
   expect(read.ok ? [] : read.error.map(({ code, location }) => [code, location])).toEqual([
     ['bad-value', `${PROJECT}:1`],
     ['unknown-key', `${HOME}:2`],
+  ]);
+});
+
+it('takes single levers and settings by name, and names the place of one that does not exist', () => {
+  const given = mergePolicy(
+    ports({ [PROJECT]: 'allow: [exact, optimizer-8bit]\nkeep: [optim]\n' }),
+    {},
+    { forbid: ['micro-batch'] },
+  );
+  expect(given).toMatchObject({
+    ok: true,
+    value: { allow: ['exact', 'optimizer-8bit'], forbid: ['micro-batch'], keep: ['optim'] },
+  });
+  const wrong = mergePolicy(ports({ [PROJECT]: 'headroom: 0.1\nkeep: [optm]\n' }), {}, { allow: ['qlore', 'exact'] });
+  expect(wrong.ok ? [] : wrong.error.map(({ location, help }) => [location, help])).toEqual([
+    [`${PROJECT}:2`, 'did you mean optim'],
+    ['--allow', 'did you mean qlora'],
   ]);
 });

@@ -173,7 +173,7 @@ describe('planRun', () => {
     const cases: [LeverClass[], typeof everything][] = [
       [['free', 'exact'], everything],
       [['exact', 'near'], everything],
-      [[...DEFAULT_POLICY.allow], { ...everything, flashAttn: false }],
+      [DEFAULT_POLICY.allow as LeverClass[], { ...everything, flashAttn: false }],
       [['exact', 'qlora', 'method', 'data'], everything],
     ];
     let compared = 0;

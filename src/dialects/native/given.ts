@@ -3,7 +3,7 @@ import { type SettingName, settingKey, type TrainingSpec } from '../../spec/inde
 import type { ReadContext } from '../contract.ts';
 import { readYaml } from '../yaml-read.ts';
 import { nativeProblems } from './problems.ts';
-import type { NativePolicy } from './read.ts';
+import { type NativePolicy, policyFrom } from './read.ts';
 import { nativeSchema } from './schema.ts';
 import { nativeSpec } from './spec.ts';
 
@@ -74,11 +74,9 @@ export function readPolicyFile(
       }),
     );
   }
-  const { mode, allow, max_retries: maxRetries, headroom } = parsed.data.policy ?? {};
-  return ok({
-    ...(mode === undefined ? {} : { mode }),
-    ...(allow === undefined ? {} : { allow }),
-    ...(maxRetries === undefined ? {} : { maxRetries }),
-    ...(headroom === undefined ? {} : { headroom }),
-  });
+  const placeOf = (key: string): string | undefined => {
+    const entry = yaml.value.get(key);
+    return entry && `${path}:${entry.line}`;
+  };
+  return ok(policyFrom(parsed.data.policy, placeOf));
 }

@@ -1,5 +1,5 @@
 import { type Diagnostic, error, fail, ok, type Result } from '../../core/index.ts';
-import type { LeverClass, Origin, TrainingSpec, TrainingValues } from '../../spec/index.ts';
+import type { Origin, TrainingSpec, TrainingValues } from '../../spec/index.ts';
 import type { LaunchInternals, LaunchReading, LaunchSource, ReadContext, ResumeSupport } from '../contract.ts';
 import type { StackView } from '../dialect.ts';
 import { readLaunch } from '../read-launch.ts';
@@ -15,9 +15,30 @@ import { alwaysNative, editNative, type NativeCommand } from './write.ts';
 /** Policy keys of a native config; what is absent is left to the policy files and flags. */
 export interface NativePolicy {
   readonly mode?: 'rewrite' | 'refuse' | 'warn';
-  readonly allow?: readonly LeverClass[];
+  /** Classes and single levers, as written: which levers there are is the planner's knowledge. */
+  readonly allow?: readonly string[];
+  readonly forbid?: readonly string[];
+  /** Settings that stay as they are, as written. */
+  readonly keep?: readonly string[];
   readonly maxRetries?: number;
   readonly headroom?: number;
+  /** `file:line` of the keys that name things. */
+  readonly places?: Readonly<Partial<Record<'allow' | 'forbid' | 'keep', string>>>;
+}
+
+/** The policy of a parsed config; `placeOf` gives `file:line` of a key in it. */
+export function policyFrom(policy: NativeValues['policy'], placeOf: (key: string) => string | undefined): NativePolicy {
+  const { max_retries: maxRetries, ...rest } = policy ?? {};
+  const said = Object.entries({ ...rest, maxRetries }).filter(([, value]) => value !== undefined);
+  const named = (['allow', 'forbid', 'keep'] as const).filter((key) => rest[key] !== undefined);
+  const places = named.flatMap((key) => {
+    const place = placeOf(key);
+    return place === undefined ? [] : [[key, place]];
+  });
+  return {
+    ...(Object.fromEntries(said) as NativePolicy),
+    ...(places.length > 0 ? { places: Object.fromEntries(places) } : {}),
+  };
 }
 
 /** A `snug.yaml` as read. */
@@ -43,15 +64,12 @@ export function readNativeConfig(path: string, context: ReadContext): Result<Nat
   };
   const command = readCommand(values, source.value, originOf, context);
   if (!command.ok) return command;
-  const { policy } = values;
   return ok({
     reading: command.value,
-    policy: {
-      ...(policy?.mode === undefined ? {} : { mode: policy.mode }),
-      ...(policy?.allow === undefined ? {} : { allow: policy.allow }),
-      ...(policy?.max_retries === undefined ? {} : { maxRetries: policy.max_retries }),
-      ...(policy?.headroom === undefined ? {} : { headroom: policy.headroom }),
-    },
+    policy: policyFrom(values.policy, (key) => {
+      const entry = yaml.value.get('policy', key);
+      return entry && `${path}:${entry.line}`;
+    }),
     hasCommand: values.command !== undefined,
   });
 }

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { type FloatDType, parseFloatDType } from '../../core/index.ts';
-import { LEVER_CLASSES } from '../../spec/index.ts';
 import { OPTIMIZERS } from '../hf-trainer/fields.ts';
 
 /** PyYAML-like readers turn `no` into false before anyone can ask. */
@@ -91,7 +90,9 @@ function buildSchema() {
 
   const policy = z.strictObject({
     mode: z.enum(['rewrite', 'refuse', 'warn']).optional(),
-    allow: z.array(z.enum(LEVER_CLASSES)).optional(),
+    allow: z.array(text).optional(),
+    forbid: z.array(text).optional(),
+    keep: z.array(text).optional(),
     max_retries: whole(0).optional(),
     headroom: z.number().min(0).max(0.9).optional(),
   });

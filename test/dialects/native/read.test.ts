@@ -82,6 +82,7 @@ describe('snug.yaml', () => {
       allow: ['free', 'exact', 'method'],
       maxRetries: 7,
       headroom: 0.125,
+      places: { allow: expect.stringMatching(/^snug\.yaml:\d+$/) },
     });
     expect(config('model: a\n').policy).toEqual({});
   });
