@@ -110,6 +110,7 @@ export function planOfMeasured(row: MeasuredRow): MeasuredPlan | string {
     lossImpl: lossOf(row),
     fusedKernels: kernelsOf(row),
     versions,
+    torchCompile: row.extras.compile === true,
     saveTotalLimit: null,
     allocatorConf: row.extras.expandable_segments ? 'expandable_segments:True' : '',
   };
@@ -297,7 +298,7 @@ function lossOf(row: MeasuredRow): PlanValues['lossImpl'] {
     Array.isArray(extras.liger)
   )
     return 'fused';
-  if (/chunked/.test(String(extras.loss ?? '')) || extras.lm_head_chunked === true) return 'chunked';
+  if (/chunked/.test(String(extras.loss ?? '')) || extras.lm_head_chunked === true) return 'chunked_logits';
   return 'full';
 }
 

@@ -88,7 +88,8 @@ function assumptionsOf(values: PlanValues, facts: ModelFacts, sharding: Sharding
   if (values.generation && values.generation.engine === 'transformers') {
     list.push('completions of a whole step are generated at once, each of max_completion_length tokens');
   }
-  if (values.torchCompile) list.push('torch.compile is taken like eager mode, which keeps no less');
+  if (values.torchCompile)
+    list.push('torch.compile is taken to recompute norms, rotary embeddings and gates, and to leave the rest as it is');
   if (values.eval) list.push('evaluation keeps no logits: there is no compute_metrics');
   if (values.quantization?.quantType === 'int8') list.push('8-bit layers are taken without outliers');
   if (sharding.engine !== 'none') list.push('communication buffers have the default sizes of their engine');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { estimateMemory } from '../../src/memory/index.ts';
+import { estimateMemory, type MemoryEstimate } from '../../src/memory/index.ts';
 import type { PlanValues } from '../../src/spec/index.ts';
-import { CHECKPOINTING, factsOf, LORA, plan } from './plans.ts';
+import { CHECKPOINTING, factsOf, LORA, plan, SMALL_LLAMA } from './plans.ts';
 
 const peakOf = (changes: Partial<PlanValues>, device = {}): number => {
   const estimate = estimateMemory(plan(changes), factsOf(), device);
@@ -53,6 +53,20 @@ describe('fused kernels', () => {
     expect(whole - chunks).toBeGreaterThan(1.2 * LOGITS);
     expect(chunks).toBeGreaterThan(peakOf({ ...base, lossImpl: 'chunked' }) + 0.5 * LOGITS);
   });
+  it('compiled chunks keep the 16-bit logits alone', () => {
+    const base = { ...withTransformers('5.17'), lossImpl: 'chunked_logits' } as const;
+    const saved =
+      peakOf({ ...base, fusedKernels: ['norm', 'rotary', 'gate'] }) - peakOf({ ...base, torchCompile: true });
+    // No log-probabilities, and no wide copy of a part or of its gradient.
+    expect(saved).toBeGreaterThan(LOGITS);
+    expect(saved).toBeLessThan(1.4 * LOGITS);
+  });
+  it('a compiled model keeps what kernels for norms, rotary embeddings and gates keep', () => {
+    const compiled = peakOf({ ...base, torchCompile: true });
+    expect(compiled).toBe(peakOf({ ...base, fusedKernels: ['norm', 'rotary', 'gate'] }));
+    expect(compiled).toBeLessThan(peakOf(base));
+    expect(peakOf({ ...base, torchCompile: false })).toBe(peakOf(base));
+  });
   it('norms and gates lower the peak', () => {
     const peaks = [[], ['norm'], ['norm', 'rotary'], ['norm', 'rotary', 'gate']].map((fusedKernels) =>
       peakOf({ ...base, lossImpl: 'fused', fusedKernels: fusedKernels as PlanValues['fusedKernels'] & object }),
@@ -96,6 +110,20 @@ describe('FSDP 1', () => {
     // Six layers have run backward when the last does, nothing of theirs is gone; only its own layer is gathered any more.
     expect(held - fsdp2).toBeGreaterThan(5 * BOUNDARY);
     expect(held - fsdp2).toBeLessThan(6 * BOUNDARY);
+  });
+  it('keeps the gradient of a trained head whole until the embedding has its own', () => {
+    const grown = factsOf({ ...SMALL_LLAMA, intermediate_size: 23040, vocab_size: 90011, tie_word_embeddings: false });
+    const peak = (strategy: 'fsdp1' | 'zero3'): MemoryEstimate['vram'] => {
+      const distributed = { nodes: 1, processesPerNode: 8, strategy, offload: [] };
+      const changes = { method: 'full', lora: null, maxLength: 2048, distributed } as const;
+      const estimate = estimateMemory(plan(sharded(changes)), grown);
+      if (!estimate.ok) throw new Error(estimate.error[0]!.message);
+      return estimate.value.vram;
+    };
+    const head = 90011 * 768 * 2;
+    expect(peak('fsdp1').peakPhase).toBe('backward');
+    expect(peak('fsdp1').terms.gradients).toBeGreaterThanOrEqual(head);
+    expect(peak('zero3').terms.gradients).toBeLessThan(head);
   });
   it('does not with checkpoints that are not reentrant, nor when all weights are trained', () => {
     const fsdp2 = { nodes: 1, processesPerNode: 4, strategy: 'fsdp2', offload: [] } as const;

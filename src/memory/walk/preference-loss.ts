@@ -4,7 +4,7 @@ import type { Context } from '../rules/context.ts';
 import { cast, copy, keepOutput, scale, slice } from '../tape/primitives.ts';
 import { F32, type Tape, type Tensor } from '../tape/tape.ts';
 import { entropy, selectiveLogSoftmax } from './log-probabilities.ts';
-import { type LossResult, type LossRoot, logitsOf } from './loss.ts';
+import { type LossResult, type LossRoot, logitsOf } from './logits.ts';
 
 /**
  * DPO and KTO: log-probabilities of every row. The logits stay named to the end of the loss, the reference model runs in

@@ -4,7 +4,7 @@ import type { Context } from '../rules/context.ts';
 import { cast, copy, giveAs, keepOutput, scale, slice } from '../tape/primitives.ts';
 import { F32, type Tape, Tensor } from '../tape/tape.ts';
 import { gather } from './log-probabilities.ts';
-import { type LossResult, logitsOf } from './loss.ts';
+import { type LossResult, logitsOf } from './logits.ts';
 
 /**
  * With label smoothing the Trainer takes the labels away from the model and computes the loss itself: a contiguous copy of

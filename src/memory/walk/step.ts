@@ -1,5 +1,5 @@
 import type { ModelDescription, Op } from '../../model/index.ts';
-import type { PlanValues } from '../../spec/index.ts';
+import type { FusedKernel, PlanValues } from '../../spec/index.ts';
 import { Recorder, type ScriptEntry } from '../allocator/script.ts';
 import type { Phase } from '../estimate.ts';
 import type { ObjectiveShape } from '../objective.ts';
@@ -114,7 +114,8 @@ export function walkStep(input: StepInput): StepResult {
     'forward',
   );
   const savedBytes = timeline.total() - before;
-  timeline.keep(GRADIENTS, residents.gradientShare);
+  // FSDP reduces the head's gradients with those of the embedding, its unit's last.
+  timeline.keep(GRADIENTS, residents.gradientShare, input.shards && residents.gradientShare > 0 ? 1 : undefined);
   pass.backward();
   // What outlives its own op ends with the graph: views that gradients of a prefix are, inputs of 8-bit layers.
   if (values.method === 'prefix_tuning' || values.quantization?.quantType === 'int8') {
@@ -217,6 +218,15 @@ function comparison(input: StepInput, timeline: Timeline, phase: Phase, batch: n
   return { reference: () => forwardPass({ ...pass, loss: { ...pass.loss, kind: 'reference' } }, phase) };
 }
 
+/**
+ * A compiled model recomputes chains of pointwise functions in the backward pass (functorch's min-cut partitioner): norms, rotary
+ * embeddings and gates keep what kernels written for them keep.
+ */
+function fusedKernelsOf({ torchCompile, fusedKernels, lossImpl }: PlanValues): readonly FusedKernel[] {
+  if (torchCompile) return [...new Set<FusedKernel>([...(fusedKernels ?? []), 'norm', 'rotary', 'gate'])];
+  return fusedKernels ?? (lossImpl === 'fused' ? ['norm', 'rotary'] : []);
+}
+
 function inferenceTape(): Tape {
   const tape = new Tape();
   tape.noGrad = true;
@@ -247,7 +257,7 @@ function passInput(input: StepInput, timeline: Timeline, tape: Tape, batch: numb
     attention: kernel,
     gathering: input.residents.gathering,
     recorder: undefined,
-    fused: values.fusedKernels ?? (values.lossImpl === 'fused' ? ['norm', 'rotary'] : []),
+    fused: fusedKernelsOf(values),
     holdsInputs: input.holdsInputs && !tape.noGrad,
     checkpointing: tape.noGrad ? { ...values.gradientCheckpointing, enabled: false } : values.gradientCheckpointing,
     // Prompt tuning's virtual tokens are trained: what they are joined to needs a gradient too.
@@ -260,6 +270,7 @@ function passInput(input: StepInput, timeline: Timeline, tape: Tape, batch: numb
       impl: tape.noGrad && values.objective === 'clm' && values.lossImpl === 'fused' ? 'full' : values.lossImpl,
       shiftsLogits,
       rebindsLogits,
+      compiled: values.torchCompile === true,
       scoring: input.scoring,
       completionTokens: objective.completionTokens,
     },

@@ -30,11 +30,16 @@ export class Timeline {
 
   private reduced = -1;
   private share = 1;
+  private nextShare = 1;
 
-  /** From now on only this share of what a segment leaves to `owner` stays: shards of gradients. */
-  keep(owner: number, share: number): void {
+  /**
+   * From now on only this share of what a segment leaves to `owner` stays: shards of gradients. `first`: the share of the first
+   * segment.
+   */
+  keep(owner: number, share: number, first = share): void {
     this.reduced = owner;
-    this.share = share;
+    this.share = first;
+    this.nextShare = share;
   }
 
   total(): number {
@@ -59,6 +64,7 @@ export class Timeline {
     if (grows) this.settle(segment, times - 1);
     this.note(phase, segment.peak, segment.peakOwners, where, segment.at);
     this.settle(segment, grows ? 1 : times);
+    this.share = this.nextShare;
   }
 
   private growth(segment: Segment): number {
