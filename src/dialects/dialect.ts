@@ -129,6 +129,8 @@ export interface Reading<Detail = unknown> {
   readonly diagnostics?: readonly Diagnostic[];
   /** How wrappers name themselves in `LaunchReading.wrappers` (`nohup`, `uv run`, `timeout 4h`); default: the dialect's id; empty: not at all. */
   readonly label?: string;
+  /** Trainers whose memory follows other rules than those that are modelled: says so, and where; nothing is predicted then. */
+  readonly notEstimated?: Diagnostic;
   /** For the stack entry; a trainer's own command says `cli`. */
   readonly via?: StackEntry['via'];
   /** The Python that runs the trainer, as the command says it. */

@@ -230,6 +230,7 @@ function foldReading(argv: readonly string[], { layers, end }: Walked): LaunchRe
     diagnostics,
     programIndex: program?.claim.from ?? Math.min(end.index, Math.max(argv.length - 1, 0)),
     python: layers.findLast((layer) => layer.reading.python !== undefined)?.reading.python,
+    ...(trainer?.reading.notEstimated ? { notEstimated: trainer.reading.notEstimated } : {}),
     resume: trainer?.reading.resume ?? { kind: 'unsupported', reason: 'the trainer is not known, nor how it resumes' },
     writable: writableIn(internals),
     internals,

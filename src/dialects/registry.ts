@@ -7,6 +7,8 @@ import { deepspeedConfig } from './deepspeed-config/index.ts';
 import type { Dialect } from './dialect.ts';
 import { hfTrainer } from './hf-trainer/index.ts';
 import { llamaFactory } from './llama-factory/index.ts';
+import { megatron } from './megatron/index.ts';
+import { openRlhf } from './openrlhf/index.ts';
 import { python } from './python/index.ts';
 import { torchrun } from './torchrun/index.ts';
 import { torchtune } from './torchtune/index.ts';
@@ -29,6 +31,8 @@ export const REGISTRY: readonly Dialect[] = [
   axolotl,
   llamaFactory,
   torchtune,
+  megatron,
+  openRlhf,
   alignmentHandbook,
   trl,
   hfTrainer,

@@ -109,13 +109,17 @@ describe.each(folders)('src/dialects/%s', async (folder) => {
       const setting = name as SettingName;
       for (const to of values) {
         const answer = writable(setting, to);
-        // An adapter is nothing without the method that uses it.
-        const method = setting === 'lora' && !spec.lora ? [change('method', 'lora')] : [];
+        // An adapter is nothing without the method that uses it, and a quantised base nothing without adapters.
+        const needs = setting === 'lora' ? 'lora' : setting === 'quantization' ? 'qlora' : undefined;
+        const method = needs !== undefined && !spec.lora ? [change('method', needs)] : [];
         const request = { changes: [change(setting, to), ...method], copyFolder: '/copies' };
         const fitted = writeLaunch(reading.value, request);
-        expect(fitted.ok, `${setting} ${JSON.stringify(to)}: ${answer}`).toBe(answer === true);
-        if (!fitted.ok) expect(fitted.error[0]!.message).toContain(answer);
-        if (!fitted.ok) continue;
+        const withMethod = method.length === 0 || writable('method', needs) === true;
+        expect(fitted.ok, `${setting} ${JSON.stringify(to)}: ${answer}`).toBe(answer === true && withMethod);
+        if (!fitted.ok) {
+          expect(fitted.error.map((each) => each.message).join()).toContain(answer);
+          continue;
+        }
         const { argv, files } = fitted.value;
         expect(files.every((file) => file.before === example.files?.[file.source])).toBe(true);
         const copies = Object.fromEntries(files.map((file) => [file.copy, file.text]));
