@@ -14,6 +14,7 @@ import { torchrun } from './torchrun/index.ts';
 import { torchtune } from './torchtune/index.ts';
 import { trl } from './trl/index.ts';
 import { program, WRAPPERS } from './wrappers/index.ts';
+import { xtuner } from './xtuner/index.ts';
 
 /**
  * Every dialect, in the order they are asked; the first that answers has it. Wrappers peel, then launchers, then trainers
@@ -33,6 +34,7 @@ export const REGISTRY: readonly Dialect[] = [
   torchtune,
   megatron,
   openRlhf,
+  xtuner,
   alignmentHandbook,
   trl,
   hfTrainer,
