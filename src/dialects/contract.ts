@@ -94,15 +94,12 @@ export interface LaunchReading {
   /** The trainer's Python as far as the command says (`python3.11`, `/opt/env/bin/python`); undefined: found through the program. */
   readonly python: string | undefined;
   readonly resume: ResumeSupport;
-<<<<<<< HEAD
   /** What the job that this launch is asks for. */
   readonly allocation?: Allocation;
   /** Why it is not started here: another machine does, later. */
   readonly startsElsewhere?: Diagnostic;
-=======
   /** Why the launch is read, but what it needs is not predicted. */
   readonly notEstimated?: Diagnostic;
->>>>>>> 78f00a1 (dialects: OpenRLHF read and written, Megatron-LM read; a launch may be read without being predicted)
   /** Whether the launch can be told this value; else the reason, one clause. */
   readonly writable: (setting: SettingName, to: unknown) => true | string;
   /** What `writeLaunch` works from; no other room looks inside. */

@@ -7,6 +7,7 @@ import { deepspeedConfig } from './deepspeed-config/index.ts';
 import type { Dialect } from './dialect.ts';
 import { hfTrainer } from './hf-trainer/index.ts';
 import { llamaFactory } from './llama-factory/index.ts';
+import { llmFoundry } from './llm-foundry/index.ts';
 import { megatron } from './megatron/index.ts';
 import { openRlhf } from './openrlhf/index.ts';
 import { python } from './python/index.ts';
@@ -32,6 +33,7 @@ export const REGISTRY: readonly Dialect[] = [
   axolotl,
   llamaFactory,
   torchtune,
+  llmFoundry,
   megatron,
   openRlhf,
   xtuner,
