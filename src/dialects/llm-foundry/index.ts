@@ -13,6 +13,7 @@ export const llmFoundry: Dialect<FoundryDetail> = {
   title: 'LLM Foundry',
   docs: 'https://github.com/mosaicml/llm-foundry/tree/main/scripts/train',
   examples: FOUNDRY_EXAMPLES,
+  standIn: 'train_loader:\n',
   detect: (position, context) => startOfFoundry(position, context)?.claim,
   read: (_, position, context) => readFoundry(startOfFoundry(position, context)!, position, context),
   write: writeFoundry,
