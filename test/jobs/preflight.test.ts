@@ -164,3 +164,13 @@ it('estimates each line of a plans file by itself: a bad one spoils no other', a
     ['d', 'unsupported-architecture'],
   ]);
 });
+
+it('predicts nothing for a trainer whose step is not modelled, though all its sizes are known', async () => {
+  const flags =
+    '--num-layers 4 --hidden-size 256 --num-attention-heads 4 --seq-length 128 --vocab-size 1000 --micro-batch-size 1';
+  const argv = ['torchrun', 'pretrain_gpt.py', ...flags.split(' ')];
+  const { report, estimate } = await checked({ gpu: '40GiB', target: { kind: 'command', argv } });
+  expect(report.model?.facts.hiddenSize).toBe(256);
+  expect(estimate).toBeUndefined();
+  expect(report.plan).toMatchObject({ verdict: 'unknown', reason: { code: 'not-estimated', location: 'argv[1]' } });
+});
