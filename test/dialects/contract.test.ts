@@ -13,8 +13,8 @@ import { change } from './phrase-book.ts';
 
 const FOLDER = resolve(import.meta.dirname, '../../src/dialects');
 
-/** Folders that hold what several dialects share, and the native config, which is a file and not a launch. */
-const SHARED = ['hf-argparser', 'native', 'omega-conf', 'scripts', 'wrappers'];
+/** What several dialects share, wrappers and scripts around launches, and the native config, which is a file. */
+const SHARED = ['hf-argparser', 'native', 'shell', 'wrappers'];
 
 const folders = readdirSync(FOLDER, { withFileTypes: true })
   .filter((entry) => entry.isDirectory() && !SHARED.includes(entry.name))

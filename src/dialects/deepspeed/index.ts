@@ -8,6 +8,7 @@ export const deepspeed: Dialect<DeepSpeedLaunchDetail> = {
   kind: 'launcher',
   title: 'deepspeed',
   docs: 'https://www.deepspeed.ai/getting-started/#launching-deepspeed-training',
+  examples: [{ command: 'deepspeed --num_gpus 2 train.py --output_dir out' }],
   detect(position) {
     if (position.target || position.engine) return undefined;
     const from = optionsOfDeepSpeed(position);
