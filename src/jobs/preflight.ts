@@ -118,12 +118,8 @@ async function examine(
   const distributed = spec.distributed?.value;
   const chosen = chooseGpu(hardware, distributed ?? NO_LAUNCHER, policy.headroom);
   const gpu = isChosen(chosen) ? chosen : undefined;
-<<<<<<< HEAD
-  const estimate = model.ok ? estimatorFor(model.value, gpu) : undefined;
-  const stepSeconds = model.ok ? stepPredictor(model.value.facts, gpu?.gpu.computeCapability) : undefined;
-=======
   const estimate = model.ok && !reading.notEstimated ? estimatorFor(model.value, gpu) : undefined;
->>>>>>> d64ec54 (dialects: OpenRLHF read and written, Megatron-LM read; a launch may be read without being predicted)
+  const stepSeconds = model.ok ? stepPredictor(model.value.facts, gpu?.gpu.computeCapability) : undefined;
   const before = estimate && values.ok ? estimate(values.value) : undefined;
 
   const missing = [
