@@ -43,6 +43,10 @@ const MEANINGS = {
   },
   'out-of-vram': { code: EXIT.outOfVram, meaning: 'out of VRAM, and no further retry' },
   'out-of-host-ram': { code: EXIT.outOfHostRam, meaning: 'ended for want of host RAM' },
+  'no-new-step': {
+    code: EXIT.outOfVram,
+    meaning: 'the retry ended at once, without a training step',
+  },
   elsewhere: { code: EXIT.usage, meaning: 'nothing was started: it is started by its scheduler' },
   'not-found': { code: EXIT.commandNotFound, meaning: 'command not found' },
   'not-executable': {

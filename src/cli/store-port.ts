@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import writeFileAtomic from 'write-file-atomic';
 import type { ReadOutcome, StorePort } from '../core/index.ts';
 
@@ -17,4 +17,6 @@ function attempt(write: () => void): ReadOutcome<undefined> {
 export const storePort: StorePort = {
   makeFolder: (path) => attempt(() => mkdirSync(path, { recursive: true })),
   writeAtomic: (path, text) => attempt(() => writeFileAtomic.sync(path, text)),
+  link: (target, path) => attempt(() => symlinkSync(target, path)),
+  remove: (path) => attempt(() => rmSync(path, { force: true })),
 };

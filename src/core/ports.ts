@@ -49,6 +49,10 @@ export interface StorePort {
   readonly makeFolder: (path: string) => ReadOutcome<undefined>;
   /** Replaces the file in one step; a crash leaves the old one. */
   readonly writeAtomic: (path: string, text: string) => ReadOutcome<undefined>;
+  /** A symbolic link at `path` that leads to `target`, absolute. */
+  readonly link: (target: string, path: string) => ReadOutcome<undefined>;
+  /** Takes away a file of our own; nothing there is no failure. */
+  readonly remove: (path: string) => ReadOutcome<undefined>;
 }
 
 export interface ProgramOutcome {

@@ -8,7 +8,7 @@ export interface Evidence {
   readonly signal: string | undefined;
   readonly startFailure: 'not-found' | 'not-executable' | 'other' | undefined;
   /** Why the tree was stopped by us, when it was. */
-  readonly stoppedBecause: 'fatal-line' | 'forwarded-signal' | undefined;
+  readonly stoppedBecause: 'fatal-line' | 'forwarded-signal' | 'stall' | undefined;
   /** A signal from outside that was passed on (`SIGTERM`, `SIGINT`, …). */
   readonly forwardedSignal: string | undefined;
   /** Lines that matched a signature, first seen first, at most a few dozen. */
@@ -17,6 +17,8 @@ export interface Evidence {
   readonly tail: readonly string[];
   /** A line said that training was done, and no other began after it. */
   readonly finished?: boolean;
+  /** Signs of training steps in the output: bars that moved on, new losses. */
+  readonly stepsSeen?: number;
   /** Streams whose last byte was no line end. */
   readonly unfinishedLines?: readonly ('stdout' | 'stderr')[];
   /** Rise of `oom_kill` in the cgroup's memory events while the attempt ran. */

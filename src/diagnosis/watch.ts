@@ -21,6 +21,8 @@ export interface FatalHit {
 export interface WatchedOutput {
   readonly lines: readonly EvidenceLine[];
   readonly tail: readonly string[];
+  /** Signs of training steps: bars that moved on, new losses. */
+  readonly stepsSeen: number;
   readonly finished?: boolean;
 }
 
@@ -247,6 +249,7 @@ export function createLineWatcher(): LineWatcher {
     evidence: () => ({
       lines: all().map((found) => (goesOn(found) ? { ...found.line, followedByProgress: true } : found.line)),
       tail: tail.lines(),
+      stepsSeen: progress.advances(),
       ...(progress.finished() ? { finished: true } : {}),
     }),
   };

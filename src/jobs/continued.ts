@@ -1,15 +1,10 @@
 import type { Ports } from '../core/index.ts';
 import type { RunEvent } from '../report/index.ts';
-import type { PlanValues, SpecChange } from '../spec/index.ts';
 import { type CheckpointWriter, savedByRun } from './checkpoint-of-run.ts';
 import type { ContinueAttempt } from './continue-record.ts';
 import type { EarlierRun } from './earlier-run.ts';
-import { type PlannedAttempt, resume, startingValues, startOver } from './next-attempt.ts';
+import { goOn, moved, type PlannedAttempt, startingValues } from './next-attempt.ts';
 import type { Preflight } from './preflight.ts';
-
-/** Settings of the launch as it came, moved by changes. */
-export const moved = (values: PlanValues | undefined, changes: readonly SpecChange[]): PlanValues | undefined =>
-  values && { ...values, ...Object.fromEntries(changes.map(({ setting, to }) => [setting, to])) };
 
 /** The attempts of a broken-off run as writers of checkpoints. */
 export function earlierWriters({ record }: EarlierRun, preflight: Preflight): readonly CheckpointWriter[] {
@@ -44,13 +39,6 @@ export function continueAttempt(
   const writers = earlierWriters(earlier, preflight).filter(({ outputDir }) => outputDir === last.outputDir);
   const saved = savedByRun(ports, writers);
   const begins: RunEvent = { kind: 'continuing', runFolder: earlier.path, attempts: earlier.record.attempts.length };
-  if (saved.checkpoint && reading.resume.kind === 'supported') {
-    const resumed = resume(reading, saved.checkpoint);
-    return { planned: { ...planned, ...resumed.planned }, events: [begins, ...resumed.events] };
-  }
-  const { reason, outputDir } = startOver(ports, reading, saved, true);
-  return {
-    planned: outputDir === undefined ? planned : { ...planned, freshOutputDir: outputDir },
-    events: [begins, { kind: 'starting-over', outputDir, reason }],
-  };
+  const further = goOn(ports, reading, saved, true);
+  return { planned: { ...planned, ...further.planned }, events: [begins, ...further.events] };
 }

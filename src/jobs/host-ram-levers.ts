@@ -4,6 +4,7 @@ import type { HostMemory } from '../hardware/index.ts';
 import type { MemoryEstimate } from '../memory/index.ts';
 import type { HostRamLever, RunEvent } from '../report/index.ts';
 import type { PlanValues } from '../spec/index.ts';
+import { HOST_RAM_MOVES } from './host-ram-moves.ts';
 
 export interface HostRamQuestion {
   readonly failure: Failure;
@@ -14,31 +15,6 @@ export interface HostRamQuestion {
   /** As it was before the run. */
   readonly host: HostMemory | undefined;
 }
-
-type Move = (values: PlanValues) => Partial<PlanValues> | undefined;
-
-/** Every setting that moves host RAM, turned as far down as it goes; undefined: it is there already. */
-const MOVES: readonly (readonly [HostRamLever['lever'], Move])[] = [
-  ['workers', ({ dataloaderNumWorkers: workers }) => (workers > 0 ? { dataloaderNumWorkers: 0 } : undefined)],
-  [
-    'offload',
-    ({ distributed, gradientCheckpointing }) =>
-      distributed.offload.length > 0 || gradientCheckpointing.offload
-        ? {
-            distributed: { ...distributed, offload: [] },
-            gradientCheckpointing: { ...gradientCheckpointing, offload: false },
-          }
-        : undefined,
-  ],
-  [
-    'ranks',
-    ({ distributed }) =>
-      distributed.processesPerNode > 1 && distributed.strategy !== 'dp'
-        ? { distributed: { ...distributed, processesPerNode: Math.ceil(distributed.processesPerNode / 2) } }
-        : undefined,
-  ],
-  ['pin-memory', ({ dataloaderPinMemory: pins }) => (pins ? { dataloaderPinMemory: false } : undefined)],
-];
 
 /** Less than this is not worth a change. */
 const WORTH_BYTES = 64 * 2 ** 20;
@@ -64,8 +40,8 @@ function leversOf({ values, estimate }: HostRamQuestion): HostRamLever[] {
     return answer?.ok ? answer.value.ram.neededBytes : undefined;
   };
   const before = neededBy(values);
-  const levers = MOVES.flatMap(([lever, move]): HostRamLever[] => {
-    const moved = move(values);
+  const levers = HOST_RAM_MOVES.flatMap(({ lever, turnDown }): HostRamLever[] => {
+    const moved = turnDown(values);
     if (!moved) return [];
     const after = neededBy({ ...values, ...moved });
     const savesBytes = before === undefined || after === undefined ? undefined : Math.max(0, before - after);

@@ -6,6 +6,7 @@ import type { RunEvent } from '../report/index.ts';
 import { type PlanValues, planValues, type SpecChange, type TrainingSpec } from '../spec/index.ts';
 import type { RunCheckpoint, SavedByRun } from './checkpoint-of-run.ts';
 import { freshOutputDir, type StartOver } from './fresh-output.ts';
+import { hostRamChanges } from './host-ram-retry.ts';
 import { planWithPackages } from './plan-with-packages.ts';
 import type { Preflight } from './preflight.ts';
 import type { MadeAttempt } from './run-attempts.ts';
@@ -44,6 +45,10 @@ export function startingValues({ values, report }: Pick<Preflight, 'values' | 'r
   return filled.ok ? filled.value : undefined;
 }
 
+/** Settings of the launch as it came, moved by changes. */
+export const moved = (values: PlanValues | undefined, changes: readonly SpecChange[]): PlanValues | undefined =>
+  values && { ...values, ...Object.fromEntries(changes.map(({ setting, to }) => [setting, to])) };
+
 const giveUp = (reason: string, ...wouldHelp: string[]): NextAttempt => ({
   kind: 'give-up',
   events: [{ kind: 'given-up', reason, wouldHelp }],
@@ -52,8 +57,10 @@ const giveUp = (reason: string, ...wouldHelp: string[]): NextAttempt => ({
 /** After an attempt that ran out of VRAM: the next, smaller one, from its checkpoint where that is possible. */
 export async function nextAttempt(ports: Ports, request: NextAttemptRequest): Promise<NextAttempt> {
   const { preflight, made, maxRetries } = request;
-  const values = startingValues(preflight);
   const last = made.at(-1)!;
+  // What running out of host RAM has changed stays changed.
+  const hostChanges = hostRamChanges(last.planned.changes);
+  const values = moved(startingValues(preflight), hostChanges);
   if (!values || !last.failure) {
     return giveUp(
       'the batch size of this launch is not known, so it cannot be made smaller',
@@ -87,30 +94,22 @@ export async function nextAttempt(ports: Ports, request: NextAttemptRequest): Pr
   const replanned: RunEvent = {
     kind: 'replanned',
     because: next.because,
-    changes: next.plan.changes,
+    changes: [...hostChanges, ...next.plan.changes],
     predicted: next.plan.setAside ? undefined : next.plan.estimate,
     calibratedBytes: next.plan.calibratedBytes,
     distributed: next.plan.values.distributed,
   };
   const planned: PlannedAttempt = {
-    changes: next.plan.changes,
+    changes: [...hostChanges, ...next.plan.changes],
     estimate: next.plan.estimate,
     values: next.plan.values,
   };
-  if (checkpoint && next.keepsCheckpoint) {
-    const resumed = resume(reading, checkpoint);
-    return { kind: 'retry', planned: { ...planned, ...resumed.planned }, events: [replanned, ...resumed.events] };
-  }
-  const { reason, outputDir } = startOver(ports, reading, request.saved, next.keepsCheckpoint);
-  return {
-    kind: 'retry',
-    planned: outputDir === undefined ? planned : { ...planned, freshOutputDir: outputDir },
-    events: [replanned, { kind: 'starting-over', outputDir, reason }],
-  };
+  const further = goOn(ports, reading, request.saved, next.keepsCheckpoint);
+  return { kind: 'retry', planned: { ...planned, ...further.planned }, events: [replanned, ...further.events] };
 }
 
 /** Goes on from a checkpoint, in the output folder it lies in. */
-export function resume(
+function resume(
   reading: LaunchReading,
   checkpoint: RunCheckpoint,
 ): { readonly planned: Pick<PlannedAttempt, 'resumeFrom' | 'freshOutputDir'>; readonly events: readonly RunEvent[] } {
@@ -122,6 +121,23 @@ export function resume(
       ...skipped.map((one): RunEvent => ({ kind: 'checkpoint-skipped', checkpoint: one.path, reason: one.reason })),
       { kind: 'resuming', checkpoint: path, step },
     ],
+  };
+}
+
+/** From the last complete checkpoint where the launch can be told; else from the start, in a folder that is not there yet. */
+export function goOn(
+  ports: Ports,
+  reading: LaunchReading,
+  saved: SavedByRun,
+  keepsCheckpoint: boolean,
+): { readonly planned: Pick<PlannedAttempt, 'resumeFrom' | 'freshOutputDir'>; readonly events: readonly RunEvent[] } {
+  if (saved.checkpoint && keepsCheckpoint && reading.resume.kind === 'supported') {
+    return resume(reading, saved.checkpoint);
+  }
+  const { reason, outputDir } = startOver(ports, reading, saved, keepsCheckpoint);
+  return {
+    planned: outputDir === undefined ? {} : { freshOutputDir: outputDir },
+    events: [{ kind: 'starting-over', outputDir, reason }],
   };
 }
 

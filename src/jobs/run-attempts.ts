@@ -1,26 +1,25 @@
 import { join } from 'node:path';
 import type { Diagnostic, Ports } from '../core/index.ts';
 import { classify, type Evidence, type Failure } from '../diagnosis/index.ts';
-import { writeLaunch } from '../dialects/index.ts';
 import { detectHardware, type Gpu, sampleVram } from '../hardware/index.ts';
 import type { MemoryEstimate } from '../memory/index.ts';
 import { type AttemptSummary, secretsIn } from '../report/index.ts';
 import type { SpecChange } from '../spec/index.ts';
 import { defaultTimings, startAttempt, startWatcher } from '../supervisor/index.ts';
 import { saveLaunch, saveOutcome } from './attempt-files.ts';
-import { type CheckpointWriter, savedByRun } from './checkpoint-of-run.ts';
+import type { CheckpointWriter } from './checkpoint-of-run.ts';
 import { type ContinueAttempt, saveContinueRecord } from './continue-record.ts';
 import { continueAttempt, earlierWriters } from './continued.ts';
+import { decideNext } from './decide-next.ts';
 import type { EarlierRun } from './earlier-run.ts';
-import { hostRamEnded } from './host-ram-levers.ts';
-import { nextAttempt, type PlannedAttempt, startingValues } from './next-attempt.ts';
+import { type PlannedAttempt, startingValues } from './next-attempt.ts';
 import type { Preflight } from './preflight.ts';
+import { prepareAttempt } from './prepare-attempt.ts';
 import { nameProcess } from './processes.ts';
 import type { RunHost, RunRequest } from './run.ts';
 import { createRunFolder, openRunFolder, type RunFolder, runName } from './run-folder.ts';
 import { type AttemptRecord, createRunRecord, type Ending, type RunState } from './run-record.ts';
 import type { RunResult } from './run-result.ts';
-import { startable } from './startable.ts';
 import { waitUntilFree } from './wait-until-free.ts';
 
 export interface AttemptsRequest {
@@ -121,22 +120,16 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
   };
 
   async function attempt(planned: PlannedAttempt, number: number): Promise<MadeAttempt | readonly Diagnostic[]> {
-    const opened = folder.openAttempt(number);
-    if (!opened.ok) return opened.error;
-    const fitted = writeLaunch(preflight.reading, {
-      changes: planned.changes,
-      copyFolder: opened.value,
-      ...(planned.resumeFrom ? { resumeFrom: planned.resumeFrom.path } : {}),
-      ...(planned.freshOutputDir === undefined ? {} : { outputDir: planned.freshOutputDir }),
+    const prepared = await prepareAttempt(ports, folder, {
+      preflight,
+      planned,
+      number,
+      retries: request.maxRetries > 0,
     });
-    if (!fitted.ok) return fitted.error;
-    const launch = startable(fitted.value.argv);
-    const env = { ...launch.env, ...fitted.value.env };
-    const cwd = ports.cwd;
-    for (const problem of saveLaunch(folder, opened.value, { ...launch, env, cwd }, fitted.value, planned.changes)) {
-      tell(problem);
-    }
-    const outputDir = planned.freshOutputDir ?? preflight.reading.spec.outputDir?.value ?? undefined;
+    if (!prepared.ok) return prepared.error;
+    const { path, launch, fitted, outputDir } = prepared.value;
+    for (const event of prepared.value.events) host.emit(event);
+    for (const problem of saveLaunch(folder, path, launch, fitted, planned.changes)) tell(problem);
     const started = ports.now();
     records.push({
       attempt: number,
@@ -157,21 +150,20 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
       changes: planned.changes,
       predicted: planned.estimate,
     });
+    const allocatorConf = launch.env.PYTORCH_CUDA_ALLOC_CONF ?? ports.environment.PYTORCH_CUDA_ALLOC_CONF ?? '';
     const child = startAttempt({
       argv: launch.argv,
-      env: { ...ports.environment, ...env },
-      cwd: ports.cwd,
-      logPath: join(opened.value, 'output.log'),
+      env: { ...ports.environment, ...launch.env },
+      cwd: launch.cwd,
+      logPath: join(path, 'output.log'),
       logLimitBytes: request.request.logLimitBytes,
       secrets,
       watcher,
-      samplesPath: join(opened.value, 'samples.jsonl'),
+      samplesPath: join(path, 'samples.jsonl'),
       stdout: host.stdout,
       stderr: host.stderr,
       sampleVram: sample,
-      expandableSegments: (env.PYTORCH_CUDA_ALLOC_CONF ?? ports.environment.PYTORCH_CUDA_ALLOC_CONF ?? '').includes(
-        'expandable_segments:True',
-      ),
+      expandableSegments: allocatorConf.includes('expandable_segments:True'),
       ...defaultTimings,
       stopGraceMs: request.request.stopGraceMs ?? defaultTimings.stopGraceMs,
     });
@@ -181,7 +173,7 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
     const evidence = await child.ended;
     running = undefined;
     host.beginLine(evidence.unfinishedLines ?? []);
-    return settle(planned, number, started, outputDir, evidence, opened.value);
+    return settle(planned, number, started, outputDir, evidence, path);
   }
 
   /** Judges an attempt that ended and writes it down. */
@@ -244,29 +236,19 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
       const attempted = await attempt(planned, attemptsBefore + made.length + 1);
       if (!('evidence' in attempted)) return { kind: 'unreadable', diagnostics: attempted };
       made.push(attempted);
-      const over = endingOf(attempted, signalled);
-      if (over) {
-        if (attempted.evidence.exitCode === 0)
-          host.emit({
-            kind: 'finished',
-            attempts: attemptsBefore + made.length,
-            durationMs: ports.now().getTime() - began,
-          });
-        if (over.whose === 'snug' && over.reason === 'out-of-host-ram') {
-          const { failure, evidence, values } = attempted;
-          const { hardware } = preflight;
-          // Settings filled in for an unknown length can be made smaller, but not be estimated.
-          const estimate = preflight.values ? preflight.estimate : undefined;
-          host.emit(hostRamEnded({ failure: failure!, evidence, values, estimate, host: hardware.host }));
-        }
-        return end(over);
-      }
-      if (!(await waitUntilFree(host, sample, baseline))) return end({ whose: 'snug', reason: 'out-of-vram' });
-      if (signalled) return end({ whose: 'trainer', exitCode: undefined, signal: signalled });
-      const saved = savedByRun(ports, [...before, ...made]);
-      const next = await nextAttempt(ports, { preflight, made, saved, maxRetries: request.maxRetries });
+      const { maxRetries } = request;
+      const isFree = (): Promise<boolean> => waitUntilFree(host, sample, baseline);
+      const next = await decideNext(ports, { preflight, made, before, maxRetries, signalled }, isFree);
       for (const event of next.events) host.emit(event);
-      if (next.kind === 'give-up') return end({ whose: 'snug', reason: 'out-of-vram' });
+      if (next.kind === 'end') {
+        if (next.ending.whose === 'trainer' && next.ending.exitCode === 0) {
+          const durationMs = ports.now().getTime() - began;
+          host.emit({ kind: 'finished', attempts: attemptsBefore + made.length, durationMs });
+        }
+        return end(next.ending);
+      }
+      // A signal may have come while the card was waited for.
+      if (signalled) return end({ whose: 'trainer', exitCode: undefined, signal: signalled });
       planned = next.planned;
     }
   }
@@ -292,15 +274,3 @@ const firstAttempt = (preflight: Preflight, changes: readonly SpecChange[]): Pla
   const estimate: MemoryEstimate | undefined = rewritten ? plan.estimate : preflight.report.estimate;
   return { changes, estimate, values: rewritten ? plan.values : startingValues(preflight) };
 };
-
-const NOT_STARTED = { 'not-found': 'not-found', 'not-executable': 'not-executable', other: 'not-started' } as const;
-
-/** undefined: it ran out of device memory and may be tried again. */
-function endingOf({ evidence, failure }: MadeAttempt, signalled: NodeJS.Signals | undefined): Ending | undefined {
-  const { exitCode, signal, startFailure, forwardedSignal } = evidence;
-  if (startFailure) return { whose: 'snug', reason: NOT_STARTED[startFailure] };
-  const own: Ending = { whose: 'trainer', exitCode, signal };
-  if (!failure || forwardedSignal || signalled) return own;
-  if (failure.resource === 'host_ram') return { whose: 'snug', reason: 'out-of-host-ram' };
-  return failure.resource === 'vram' ? undefined : own;
-}

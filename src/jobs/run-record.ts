@@ -13,6 +13,7 @@ export type Ending =
         | 'cannot-estimate'
         | 'out-of-vram'
         | 'out-of-host-ram'
+        | 'no-new-step'
         | 'elsewhere'
         | 'not-found'
         | 'not-executable'

@@ -66,6 +66,17 @@ export type RunEvent =
   | { readonly kind: 'waiting-for-watcher'; readonly pid: number }
   /** A checkpoint that is not whole is passed over, and left where it is. */
   | { readonly kind: 'checkpoint-skipped'; readonly checkpoint: string; readonly reason: string }
+  /** A resumed attempt ended with exit code 0 and trained nothing. */
+  | { readonly kind: 'made-no-step'; readonly checkpoint: string }
+  /** The trainer's own batch search is off: snug's retries keep the global batch, and two searchers must not nest. */
+  | { readonly kind: 'batch-search-off' }
+  /** The trainer would take the checkpoint's batch over the flag; a stand-in with links to its files carries the planned one. */
+  | {
+      readonly kind: 'checkpoint-batch';
+      readonly checkpoint: string;
+      readonly carries: number;
+      readonly batch: number;
+    }
   | { readonly kind: 'resuming'; readonly checkpoint: string; readonly step: number | undefined }
   | { readonly kind: 'starting-over'; readonly outputDir: string | undefined; readonly reason: string }
   | { readonly kind: 'given-up'; readonly reason: string; readonly wouldHelp: readonly string[] }

@@ -161,6 +161,15 @@ function eventLines(event: RunEvent, options: TextOptions): readonly string[] {
       return [`process ${event.pid} is still ending that run's trainer; waiting for it`];
     case 'checkpoint-skipped':
       return [`${event.checkpoint} is passed over: ${event.reason}`];
+    case 'made-no-step':
+      return [`it went on from ${event.checkpoint} and ended with exit code 0 without a step: that is no success`];
+    case 'batch-search-off':
+      return ['auto_find_batch_size is turned off: it would change the global batch, and snug retries by itself'];
+    case 'checkpoint-batch':
+      return [
+        `${event.checkpoint} carries a batch of ${event.carries}, which this trainer would take over the flag`,
+        `  it resumes from a stand-in that links to its files and says ${event.batch}`,
+      ];
     case 'resuming':
       return [`resuming ${event.step === undefined ? '' : `after step ${event.step} `}from ${event.checkpoint}`];
     case 'starting-over':

@@ -29,14 +29,14 @@ const positive = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isInteger(value) && value > 0 ? value : undefined;
 
 function readTrainerState(folder: string, files: FilePort): { state: TrainerState } | { flaw: string } {
-  const text = files.readText(join(folder, 'trainer_state.json'));
-  if (!text.ok)
-    return {
-      flaw:
-        text.code === 'ENOENT' ? 'trainer_state.json is missing' : `trainer_state.json cannot be read (${text.code})`,
-    };
+  const path = join(folder, 'trainer_state.json');
+  const info = files.info(path);
+  if (!info) return { flaw: 'trainer_state.json is missing' };
+  // Its history has a line for every logged step: no limit for configs applies here.
+  const bytes = files.readBytes(path, 0, info.sizeBytes);
+  if (!bytes.ok) return { flaw: `trainer_state.json cannot be read (${bytes.code})` };
   try {
-    const state: unknown = JSON.parse(text.value);
+    const state: unknown = JSON.parse(new TextDecoder().decode(bytes.value));
     if (typeof state === 'object' && state !== null) return { state };
   } catch {
     // Cut off in the middle: said below.

@@ -154,6 +154,17 @@ export function fakePorts(world: FakeWorld = {}): FakePorts {
         written.set(path, text);
         return { ok: true, value: undefined };
       },
+      link: (target, asked) => {
+        const path = absolute(asked);
+        if (world.unwritable) return { ok: false, code: world.unwritable };
+        const content = files.get(absolute(target));
+        if (content) files.set(path, content);
+        return { ok: true, value: undefined };
+      },
+      remove: (asked) => {
+        files.delete(absolute(asked));
+        return { ok: true, value: undefined };
+      },
     },
     ...(world.downloads && {
       download: async (url: string) => {

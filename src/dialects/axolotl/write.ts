@@ -17,7 +17,6 @@ import { ATTENTION_SWITCHES, LIGER_PLUGIN } from './settings.ts';
 
 /** Settings that are one key each. */
 const ONE_KEY: Readonly<Partial<Record<SettingName, string>>> = {
-  perDeviceTrainBatchSize: 'micro_batch_size',
   perDeviceEvalBatchSize: 'eval_batch_size',
   maxLength: 'sequence_len',
   packing: 'sample_packing',
@@ -39,9 +38,6 @@ export function writeAxolotl(
   const { detail } = layer.reading;
   const { values } = detail;
   const { spec } = stack;
-  if (SEARCHED.has(setting) && isOn(detail, 'auto_find_batch_size')) {
-    return cannot('auto_find_batch_size is on, so the trainer does not keep the batch it is told');
-  }
   const key = ONE_KEY[setting];
   switch (setting) {
     case 'maxLength':
@@ -50,6 +46,9 @@ export function writeAxolotl(
     case 'packing':
       if (to === true && values.find('rl')) return cannot('axolotl does not pack rows for preference training');
       break;
+    case 'perDeviceTrainBatchSize':
+      // Two searchers must not nest: axolotl's own would shrink the batch it is told, and leave the accumulation.
+      return together(values.assign('micro_batch_size', to as FileValue), off(detail, 'auto_find_batch_size'));
     case 'gradientAccumulationSteps':
       return writeAccumulation(detail, to as number);
     case 'attnImplementation':
@@ -77,8 +76,6 @@ export function writeAxolotl(
   }
   return key ? values.assign(key, to as FileValue) : undefined;
 }
-
-const SEARCHED = new Set<SettingName>(['perDeviceTrainBatchSize', 'gradientAccumulationSteps']);
 
 const isOn = ({ values }: AxolotlDetail, key: string): boolean => {
   const found = values.find(key);

@@ -1,7 +1,7 @@
 import type { FloatDType } from '../../core/index.ts';
 import type { SettingName } from '../../spec/index.ts';
 import type { FileValue, Layer, Written } from '../dialect.ts';
-import { cannot, wrote } from '../hf-argparser/written.ts';
+import { cannot, together, wrote } from '../hf-argparser/written.ts';
 import { TRAINING_ARGUMENT_NAMES } from './fields.ts';
 import { ATTENTION_KEYS, DTYPE_KEYS, type HfDetail, resumesByItself, scriptResume } from './read.ts';
 import { parsesArguments } from './script-values.ts';
@@ -14,10 +14,7 @@ const DTYPE_NAMES: Readonly<Record<FloatDType, string>> = { fp32: 'float32', bf1
 export function writeHfTrainer(layer: Layer<HfDetail>, setting: SettingName, to: unknown): Written | undefined {
   const { values, script } = layer.reading.detail;
   const set = fieldSetter(values, (key) => permitted(layer.reading.detail, key));
-  if (setting !== 'outputDir' && searchesBatch(setting, values)) {
-    return cannot('auto_find_batch_size is on, so the trainer does not keep the batch it is told');
-  }
-  const written = writeTrainingArguments(values, set, setting, to);
+  const written = withoutSearch(values, setting, writeTrainingArguments(values, set, setting, to));
   if (written) return written;
   switch (setting) {
     case 'maxLength':
@@ -40,11 +37,20 @@ export function writeHfTrainer(layer: Layer<HfDetail>, setting: SettingName, to:
   }
 }
 
-const BATCH = new Set<SettingName>(['perDeviceTrainBatchSize', 'gradientAccumulationSteps']);
-
-export function searchesBatch(setting: SettingName, values: HfDetail['values']): boolean {
+/**
+ * A trainer that is told a batch must keep it: its own search on out-of-memory, which leaves the accumulation as it is, is turned off
+ * along with it. Two searchers must not nest.
+ */
+export function withoutSearch(
+  values: HfDetail['values'],
+  setting: SettingName,
+  written: Written | undefined,
+): Written | undefined {
   const found = values.find('auto_find_batch_size');
-  return BATCH.has(setting) && found !== undefined && /^(?:true|yes|t|y|1)$/i.test(String(found.raw));
+  const searches = found !== undefined && /^(?:true|yes|on|t|y|1)$/i.test(String(found.raw));
+  return written && searches && setting === 'perDeviceTrainBatchSize'
+    ? together(written, values.assign('auto_find_batch_size', false))
+    : written;
 }
 
 /**

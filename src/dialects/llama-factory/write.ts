@@ -11,7 +11,7 @@ import type {
 import type { FileValue, Layer, StackView, Written } from '../dialect.ts';
 import { orNull, toBoolean } from '../hf-argparser/convert.ts';
 import { cannot, together, wrote } from '../hf-argparser/written.ts';
-import { searchesBatch } from '../hf-trainer/write.ts';
+import { withoutSearch } from '../hf-trainer/write.ts';
 import { fieldSetter, type SetField, writeTrainingArguments } from '../hf-trainer/write-arguments.ts';
 import type { LlamaFactoryDetail } from './read.ts';
 
@@ -25,9 +25,6 @@ export function writeLlamaFactory(
   const { detail } = layer.reading;
   const { values } = detail;
   const set = fieldSetter(values, () => true);
-  if (setting !== 'outputDir' && searchesBatch(setting, values)) {
-    return cannot('auto_find_batch_size is on, so the trainer does not keep the batch it is told');
-  }
   switch (setting) {
     case 'maxLength':
       return writeLength(detail, set, to as number);
@@ -62,7 +59,7 @@ export function writeLlamaFactory(
         : cannot(resume?.reason ?? 'it cannot resume');
     }
     default:
-      return writeTrainingArguments(values, set, setting, to);
+      return withoutSearch(values, setting, writeTrainingArguments(values, set, setting, to));
   }
 }
 

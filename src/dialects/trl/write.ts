@@ -3,7 +3,7 @@ import type { Lora, LossImpl, Method, Quantization, SettingName } from '../../sp
 import type { FileValue, Layer, Written } from '../dialect.ts';
 import { cannot, together, wrote } from '../hf-argparser/written.ts';
 import { TRAINING_ARGUMENT_NAMES } from '../hf-trainer/fields.ts';
-import { searchesBatch } from '../hf-trainer/write.ts';
+import { withoutSearch } from '../hf-trainer/write.ts';
 import { fieldSetter, type SetField, writeTrainingArguments } from '../hf-trainer/write-arguments.ts';
 import { trlGrammar } from './fields.ts';
 import { GENERATES, LENGTH_KEYS, OFFLOADS } from './objective.ts';
@@ -17,9 +17,6 @@ export function writeTrl(layer: Layer<TrlDetail>, setting: SettingName, to: unkn
   const { detail } = layer.reading;
   const { values, start } = detail;
   const set = fieldSetter(values, (key) => permitted(detail, key));
-  if (searchesBatch(setting, values)) {
-    return cannot('auto_find_batch_size is on, so the trainer does not keep the batch it is told');
-  }
   switch (setting) {
     case 'maxLength':
       if (GENERATES.has(start.command)) return set('max_completion_length', to as number);
@@ -45,12 +42,16 @@ export function writeTrl(layer: Layer<TrlDetail>, setting: SettingName, to: unkn
         : cannot(resume?.reason ?? 'it cannot resume');
     }
     default:
-      return writeTrainingArguments(
+      return withoutSearch(
         values,
-        set,
         setting,
-        to,
-        OFFLOADS.has(start.command) ? 'activation_offloading' : undefined,
+        writeTrainingArguments(
+          values,
+          set,
+          setting,
+          to,
+          OFFLOADS.has(start.command) ? 'activation_offloading' : undefined,
+        ),
       );
   }
 }

@@ -253,13 +253,6 @@ describe('what cannot be told', () => {
       checkpointing(),
       /re-entrant/,
     ],
-    [
-      'the batch under the batch search',
-      'auto_find_batch_size: true\n',
-      'perDeviceTrainBatchSize',
-      1,
-      /auto_find_batch_size/,
-    ],
     ['a completion length', 'rl: grpo\n', 'maxLength', 9, /trl:/],
     ['IA³', '', 'method', 'ia3', /no ia3/],
     ['a key behind an alias', 'x: &m 4\nmicro_batch_size: *m\n', 'perDeviceTrainBatchSize', 2, /alias/],

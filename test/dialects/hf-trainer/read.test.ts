@@ -153,7 +153,6 @@ describe('a script with TrainingArguments flags', () => {
     expect(reading.diagnostics.map((each) => `${each.severity} ${each.code} ${each.location}`)).toEqual([
       'warning auto-find-batch-size argv[3]',
     ]);
-    expect(reading.writable('perDeviceTrainBatchSize', 1)).toMatch(/auto_find_batch_size/);
     expect(read('python tune.py --auto_find_batch_size false --do_train').diagnostics).toEqual([]);
   });
 

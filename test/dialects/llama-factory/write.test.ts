@@ -176,13 +176,6 @@ describe('what cannot be told', () => {
     ['LoRA under GaLore', 'finetuning_type: full\nuse_galore: true\n', 'method', 'lora', /does not go with LoRA/],
     ['precision under pure bf16', 'pure_bf16: true\n', 'mixedPrecision', 'fp16', /takes the place/],
     ['every other layer', '', 'gradientCheckpointing', checkpointing({ everyNLayers: 2 }), /every layer or none/],
-    [
-      'the batch under the batch search',
-      'auto_find_batch_size: true\n',
-      'perDeviceTrainBatchSize',
-      1,
-      /auto_find_batch_size/,
-    ],
     ['a length split in two', 'max_source_length: 9\nmax_target_length: 9\n', 'maxLength', 8, /split between/],
   ])('is %s', (_, text, setting, to, reason) => {
     const own = { files: { 'o.yaml': text }, gpus: 1 };

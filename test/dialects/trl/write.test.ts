@@ -163,11 +163,6 @@ describe('what cannot be told', () => {
     expect(reading.writable(setting, to)).toMatch(reason);
   });
 
-  it('is a batch under the batch search of the trainer', () => {
-    const searching = read('trl sft --auto_find_batch_size true', { gpus: 1 });
-    expect(searching.writable('perDeviceTrainBatchSize', 1)).toMatch(/auto_find_batch_size/);
-  });
-
   it('is a field of ModelConfig in a script without it', () => {
     const text = 'from trl import TrlParser, SFTConfig\nTrlParser((SFTConfig,))\n';
     const own = read('python go.py --seed 1', { files: { 'go.py': text }, gpus: 1 });
