@@ -112,7 +112,7 @@ function estimateRun(run: MeasuredRun, models: Readonly<Record<string, StoredMod
   const cpu: CpuRun = { imports: 'trainer', ranks, load };
   if (run.kind === 'load') return hostRamOnCpu(cpu);
   if (run.kind === 'merge') return hostRamOnCpu({ ...cpu, merge: mergeOf(facts, values) });
-  const walked = walkRun(values, facts, {}, { allocator: 'summed' });
+  const walked = walkRun(values, facts, {}, {});
   if (!walked.ok) throw new Error(walked.error[0]!.message);
   const batchTokens = run.batch! * run.tokens!;
   return hostRamOnCpu({

@@ -5,7 +5,6 @@ import { factsOf } from './measured-models.ts';
 import { type MeasuredRow, planOfMeasured, readMeasuredRows, sourceOf } from './measured-rows.ts';
 
 const GIB = 2 ** 30;
-let argumentAllocator: 'summed' | 'simulated' = 'simulated';
 
 interface Score {
   readonly row: MeasuredRow;
@@ -31,7 +30,7 @@ function score(row: MeasuredRow): Score {
   if (typeof plan === 'string') return refused(plan);
   const facts = factsOf(row.model, row.source);
   if (typeof facts === 'string') return refused(facts);
-  const result = estimateMemory(plan.values, facts, plan.device, argumentAllocator);
+  const result = estimateMemory(plan.values, facts, plan.device);
   if (!result.ok) return refused(result.error[0]!.message);
   const { vram } = result.value;
   const measured = row.peak_gib * GIB;
@@ -109,7 +108,6 @@ export function main(argv: readonly string[]): number {
   }
   const list = join(dirname(path), 'recommended.txt');
   const recommended = new Set(existsSync(list) ? readFileSync(list, 'utf8').split(/\s+/).filter(Boolean) : []);
-  if (argv.includes('--summed')) argumentAllocator = 'summed';
   const scores = readMeasuredRows(path).map(score);
   const pattern = argument(argv, '--rows');
   if (pattern !== undefined) {

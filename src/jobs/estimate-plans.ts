@@ -29,8 +29,8 @@ async function estimateLine(ports: Ports, line: string, number: number, explains
   if (!model.ok) return { id, estimate: model };
   const values = planValues(plan.value.spec, model.value.facts.checkpointDtype);
   if (!values.ok) return { id, estimate: values };
-  if (!explains) return { id, estimate: estimateMemory(values.value, model.value.facts, {}, 'simulated') };
-  const explained = explainMemory(values.value, model.value.facts, {}, 'simulated');
+  if (!explains) return { id, estimate: estimateMemory(values.value, model.value.facts) };
+  const explained = explainMemory(values.value, model.value.facts);
   return explained.ok
     ? { id, estimate: ok(explained.value.estimate), explanation: explained.value }
     : { id, estimate: explained };

@@ -85,6 +85,7 @@ export async function nextAttempt(ports: Ports, request: NextAttemptRequest): Pr
         surroundings,
         estimate,
         ...(preflight.stepSeconds ? { stepSeconds: preflight.stepSeconds } : {}),
+        leastBytes: preflight.leastBytes,
         checkpoint: checkpoint?.values,
       }),
     (step) => (step.kind === 'retry' ? step.plan.changes : []),

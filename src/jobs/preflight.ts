@@ -1,7 +1,13 @@
 import { type Diagnostic, note, type Ports, type Result, warning } from '../core/index.ts';
 import { type LaunchReading, parseGivenSettings } from '../dialects/index.ts';
 import { bf16Warnings, detectHardware, type Hardware } from '../hardware/index.ts';
-import { type DeviceFacts, estimateMemory, type MemoryBudget, type MemoryEstimate } from '../memory/index.ts';
+import {
+  type DeviceFacts,
+  estimateMemory,
+  leastDeviceBytes,
+  type MemoryBudget,
+  type MemoryEstimate,
+} from '../memory/index.ts';
 import { type Plan, type Policy, planRun, type Surroundings, stepPredictor } from '../planner/index.ts';
 import type { CheckReport } from '../report/index.ts';
 import { type PlanValues, planValues, type SpecChange, type TrainingSpec } from '../spec/index.ts';
@@ -38,6 +44,8 @@ export interface Preflight {
   readonly estimate: ((values: PlanValues) => Result<MemoryEstimate>) | undefined;
   /** Predicted seconds of a step; undefined: the model is not known. */
   readonly stepSeconds: ((values: PlanValues) => number) | undefined;
+  /** Device bytes that it is never below; see a plan request. */
+  readonly leastBytes: ((values: PlanValues) => Result<number>) | undefined;
   readonly chosen: ChosenGpu | undefined;
   readonly hardware: Hardware;
   /** With what is known of the trainer's packages by now. */
@@ -120,6 +128,7 @@ async function examine(
   const gpu = isChosen(chosen) ? chosen : undefined;
   const estimate = model.ok && !reading.notEstimated ? estimatorFor(model.value, gpu) : undefined;
   const stepSeconds = model.ok ? stepPredictor(model.value.facts, gpu?.gpu.computeCapability) : undefined;
+  const leastBytes = model.ok ? boundFor(model.value, gpu) : undefined;
   const before = estimate && values.ok ? estimate(values.value) : undefined;
 
   const missing = [
@@ -158,6 +167,7 @@ async function examine(
     budget: gpu?.budget,
     estimate,
     stepSeconds,
+    leastBytes,
     chosen: gpu,
     hardware,
     surroundings,
@@ -172,6 +182,7 @@ async function examine(
     budget: gpu.budget,
     policy,
     estimate,
+    ...(leastBytes ? { leastBytes } : {}),
     ...(stepSeconds ? { stepSeconds } : {}),
   };
   const planned = await planWithPackages(
@@ -205,6 +216,11 @@ const estimatorFor =
   ({ facts }: FoundModel, gpu: ChosenGpu | undefined) =>
   (values: PlanValues): Result<MemoryEstimate> =>
     estimateMemory(values, facts, deviceFacts(gpu));
+
+const boundFor =
+  ({ facts }: FoundModel, gpu: ChosenGpu | undefined) =>
+  (values: PlanValues): Result<number> =>
+    leastDeviceBytes(values, facts, deviceFacts(gpu));
 
 /** What the estimator is told of the card. */
 export const deviceFacts = (chosen: ChosenGpu | undefined): DeviceFacts => {

@@ -1,6 +1,12 @@
 import type { Diagnostic, Ports } from '../core/index.ts';
 import { GPU_CATALOGUE, type Gpu, resolveGpuName, typedGpuName } from '../hardware/index.ts';
-import { estimateMemory, type MemoryBudget, type MemoryEstimate, memoryBudget } from '../memory/index.ts';
+import {
+  estimateMemory,
+  leastDeviceBytes,
+  type MemoryBudget,
+  type MemoryEstimate,
+  memoryBudget,
+} from '../memory/index.ts';
 import { type Plan, planRun, stepPredictor } from '../planner/index.ts';
 import type { GpuFit, GpuSurvey } from '../report/index.ts';
 import { globalBatchSize, type PlanValues, type Strategy } from '../spec/index.ts';
@@ -127,6 +133,7 @@ function cheapPlanner({ policy, report, surroundings }: Preflight): (gpu: Gpu, w
       surroundings: { ...surroundings, computeCapability, hostRamBytes: undefined },
       estimate: (values) => estimateMemory(values, facts, device),
       stepSeconds: stepPredictor(facts, computeCapability),
+      leastBytes: (values) => leastDeviceBytes(values, facts, device),
     });
     plans.set(key, plan);
     if (plan.verdict === 'refuse') refused.set(generation, plan);

@@ -1,13 +1,10 @@
 import type { ModelFacts } from '../model/index.ts';
-import type { LossImpl, PlanValues } from '../spec/index.ts';
+import type { PlanValues } from '../spec/index.ts';
 import { contextBytes, type DeviceFacts } from './device.ts';
 import { type MemoryEstimate, TERM_NAMES, type TermName } from './estimate.ts';
-import { fragmentationOf } from './reserved.ts';
+import { fragmentationBytes } from './reserved.ts';
 import type { Sharding } from './sharding.ts';
-import { versionFacts } from './versions.ts';
 import type { Peak } from './walk/timeline.ts';
-
-const WHOLE_LOGITS: ReadonlySet<LossImpl> = new Set(['full', 'fused_logits']);
 
 type Sums = Omit<MemoryEstimate['vram'], 'peakPhase'>;
 
@@ -19,31 +16,24 @@ export function devicePeak(
   peak: Readonly<Peak>,
   sharding: Sharding,
   rowsPerRow: number,
-  /** What the simulated allocator has reserved; undefined: not simulated. */
-  simulated: number | undefined,
+  /** What the played allocator has reserved; undefined: segments grow in place, and it was not played. */
+  simulatedBytes: number | undefined,
 ): Sums {
   const at = (name: TermName): number => peak.owners[TERM_NAMES.indexOf(name)]!;
-  const rows = values.perDeviceTrainBatchSize * rowsPerRow * values.maxLength;
   const allocated = Math.round(peak.bytes);
-  const fragmentation = fragmentationOf({
+  const wasted = fragmentationBytes({
     allocatedBytes: allocated,
+    simulatedBytes,
     transientBytes: at('activations') + at('logits') + at('temporaryBuffers'),
     gatheredBytes: sharding.engine !== 'ddp' && sharding.weightShare < 1 ? at('communicationBuffers') : 0,
-    logitsBytes: WHOLE_LOGITS.has(values.lossImpl) && at('logits') > 0 ? rows * facts.vocabSize * 4 : 0,
     sharding,
     trainsUnits: values.method === 'full',
-    olderLoss: versionFacts(values.versions).shiftsLogits,
-    allocatorConf: values.allocatorConf,
   });
   const context = contextBytes(device, sharding.ranks);
   const terms = Object.fromEntries(TERM_NAMES.map((name) => [name, Math.round(at(name))])) as Record<TermName, number>;
   // Rounding of shares may leave a byte or two: they belong to the largest transient owner.
   const rest = allocated - TERM_NAMES.reduce((total, name) => total + terms[name], 0);
   terms.temporaryBuffers += rest;
-  const wasted =
-    simulated === undefined || fragmentation.expandable
-      ? fragmentation.bytes
-      : Math.max(0, Math.ceil(simulated + fragmentation.unsimulatedBytes) - allocated);
   terms.fragmentation = wasted;
   terms.cudaContext = context.bytes;
   const reserved = allocated + wasted;

@@ -2,28 +2,34 @@ import { ok, type Result } from '../core/index.ts';
 import type { ModelFacts } from '../model/index.ts';
 import type { PlanValues } from '../spec/index.ts';
 import { simulatedReserve } from './allocator/of-step.ts';
-import { type DeviceFacts, workspaceBytes } from './device.ts';
+import { contextBytes, type DeviceFacts, workspaceBytes } from './device.ts';
 import { devicePeak } from './device-peak.ts';
 import type { MemoryEstimate } from './estimate.ts';
 import { hostModelOf, hostRam } from './host-ram/index.ts';
 import { imageCost } from './images.ts';
 import { lossSegmentBytes } from './reserved.ts';
 import type { Sharding } from './sharding.ts';
-import { type Allocator, type WalkedRun, walkRun } from './walk-run.ts';
+import { type WalkedRun, walkRun } from './walk-run.ts';
 
 /**
  * Peak device and host memory of one run. What cannot be estimated is an error with a code; nothing is guessed.
- * `device` narrows the part that does not belong to PyTorch. `simulated` plays every allocation of two steps on a model of
- * PyTorch's caching allocator (milliseconds); `summed` estimates what it wastes by a formula (a tenth of that), for searches.
+ * `device` narrows the part that does not belong to PyTorch. Every allocation of two steps is played on a model of PyTorch's
+ * caching allocator.
  */
-export function estimateMemory(
-  asked: PlanValues,
-  facts: ModelFacts,
-  device: DeviceFacts = {},
-  allocator: Allocator = 'summed',
-): Result<MemoryEstimate> {
-  const run = walkRun(asked, facts, device, { allocator });
+export function estimateMemory(asked: PlanValues, facts: ModelFacts, device: DeviceFacts = {}): Result<MemoryEstimate> {
+  const run = walkRun(asked, facts, device, { records: true });
   return run.ok ? ok(estimateOf(run.value, asked, facts, device)) : run;
+}
+
+/**
+ * Device bytes that an estimate of the same run is never below: what is allocated at the peak, and the CUDA context. For
+ * searches, as no allocator is played for it; errors as in `estimateMemory`.
+ */
+export function leastDeviceBytes(asked: PlanValues, facts: ModelFacts, device: DeviceFacts = {}): Result<number> {
+  const run = walkRun(asked, facts, device, {});
+  if (!run.ok) return run;
+  const { step, sharding } = run.value;
+  return ok(Math.round(step.timeline.highest().peak.bytes) + contextBytes(device, sharding.ranks).bytes);
 }
 
 /** The estimate of a run that was walked. */

@@ -1,4 +1,4 @@
 export type { DeviceFacts } from './device.ts';
 export * from './estimate.ts';
-export { estimateMemory } from './estimate-memory.ts';
+export { estimateMemory, leastDeviceBytes } from './estimate-memory.ts';
 export * from './explain/index.ts';

@@ -5,6 +5,7 @@ import { checkPlan, checkTargets } from './check-plan.ts';
 import type { DeviceFacts } from './device.ts';
 import { engineBytes, type ObjectiveShape, objectiveShape } from './objective.ts';
 import { type ParameterPlan, planParameters } from './parameters.ts';
+import { hasExpandableSegments } from './reserved.ts';
 import { residentsOf } from './residents.ts';
 import { type Sharding, shardingOf } from './sharding.ts';
 import { type Residents, type StepInput, type StepResult, walkStep } from './walk/step.ts';
@@ -23,15 +24,15 @@ export interface WalkedRun {
   readonly totalParameters: number;
 }
 
-/** How what the allocator wastes is found: see `estimateMemory`. */
-export type Allocator = 'summed' | 'simulated';
-
-/** Checks a plan and walks one step of it. `explains`: every stretch of the step is kept for an explanation. */
+/**
+ * Checks a plan and walks one step of it. `records`: allocations are kept in their order for the allocator; `explains`: every
+ * stretch of the step is kept for an explanation.
+ */
 export function walkRun(
   asked: PlanValues,
   facts: ModelFacts,
   device: DeviceFacts,
-  { allocator, explains = false }: { readonly allocator: Allocator; readonly explains?: boolean },
+  { records = false, explains = false }: { readonly records?: boolean; readonly explains?: boolean },
 ): Result<WalkedRun> {
   const values = withStoredBase(withKernel(asked, facts), facts);
   const objective = objectiveShape(values);
@@ -60,7 +61,7 @@ export function walkRun(
     objective,
     engineBytes: engine,
     cuda: device.computeCapability !== undefined,
-    records: allocator === 'simulated',
+    records: records && !hasExpandableSegments(values.allocatorConf),
     explains,
     holdsInputs: sharding.holdsInputs,
     shards:

@@ -18,7 +18,7 @@ export interface ToldPlan {
  */
 export function planIfTold(
   { values, policy, surroundings, stepSeconds }: PlanRequest,
-  search: Pick<SearchRequest, 'values' | 'estimateOf' | 'limits'>,
+  search: Pick<SearchRequest, 'values' | 'estimateOf' | 'leastBytesOf' | 'limits'>,
 ): ToldPlan | undefined {
   const untold = LEVERS.filter((lever) => permits(policy, lever))
     .map((lever) => untoldSettings(lever, values, surroundings))

@@ -24,6 +24,8 @@ export interface ReplanRequest {
   readonly estimate: PlanRequest['estimate'] | undefined;
   /** Predicted seconds of a step; undefined: unknown model. */
   readonly stepSeconds?: PlanRequest['stepSeconds'];
+  /** As in a plan request. */
+  readonly leastBytes?: PlanRequest['leastBytes'] | undefined;
   /** Settings under which the newest usable checkpoint was written; undefined: there is none. */
   readonly checkpoint: PlanValues | undefined;
 }

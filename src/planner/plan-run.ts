@@ -1,4 +1,4 @@
-import type { MemoryEstimate } from '../memory/index.ts';
+import type { Result } from '../core/index.ts';
 import type { PlanValues } from '../spec/index.ts';
 import { specChanges } from './changes.ts';
 import { type Combination, optionSource } from './combination.ts';
@@ -7,11 +7,13 @@ import { availableOptions, untoldSettings } from './levers/availability.ts';
 import { LEVERS } from './levers/index.ts';
 import { furtherClasses, keeping, permits } from './permits.ts';
 import type { Plan, PlanRequest, Refusal } from './plan.ts';
-import { type EstimateOf, type Limits, searchPlan } from './search.ts';
+import { type EstimateOf, type Limits, type SearchRequest, searchPlan } from './search.ts';
 
-/** Remembers estimates by their values; a failed one counts as not usable. */
-export function rememberEstimates(estimate: PlanRequest['estimate']): EstimateOf {
-  const known = new Map<string, MemoryEstimate | undefined>();
+/** Remembers estimates, or bounds of them, by their values; a failed one counts as not usable. */
+export function rememberEstimates<T>(
+  estimate: (values: PlanValues) => Result<T>,
+): (values: PlanValues) => T | undefined {
+  const known = new Map<string, T | undefined>();
   return (values) => {
     const key = JSON.stringify(values);
     if (!known.has(key)) {
@@ -47,7 +49,7 @@ export function planRun(asked: PlanRequest): Plan {
   }
   const limits: Limits = { deviceBytes: budget.usableBytes, hostBytes: surroundings.hostRamBytes };
   const optionsOf = optionSource(surroundings, () => true, request.stepSeconds);
-  const search = { values, estimateOf, limits, optionsOf };
+  const search = { values, estimateOf, ...boundsOf(request), limits, optionsOf };
   const changesOf = (plan: Combination) => ({
     changes: specChanges(values, plan, estimateOf(plan.values), peakWith(estimateOf)),
     estimate: estimateOf(plan.values) ?? before,
@@ -73,6 +75,13 @@ export function planRun(asked: PlanRequest): Plan {
   };
   return { verdict: 'refuse', values, changes: [], before, estimate: before, refusal };
 }
+
+/** What a search may look at before it asks for an estimate. */
+export const boundsOf = ({
+  leastBytes,
+}: {
+  readonly leastBytes?: PlanRequest['leastBytes'] | undefined;
+}): Pick<SearchRequest, 'leastBytesOf'> => (leastBytes ? { leastBytesOf: rememberEstimates(leastBytes) } : {});
 
 const peakWith =
   (estimateOf: EstimateOf) =>

@@ -53,6 +53,8 @@ export interface PlanRequest {
   readonly estimate: (values: PlanValues) => Result<MemoryEstimate>;
   /** Predicted seconds of a step; undefined: levers have only their rough prices. */
   readonly stepSeconds?: StepSeconds;
+  /** Device bytes that the estimate of the same values is never below, known sooner than it; absent: there is no such bound. */
+  readonly leastBytes?: (values: PlanValues) => Result<number>;
 }
 
 export type Plan =

@@ -48,6 +48,8 @@ export function smallerByEstimate(
       values: base.values,
       optionsOf,
       estimateOf,
+      // Tensors are scaled by at least 1, so the bound holds for what is calibrated too.
+      ...context.bound,
       limits: {
         deviceBytes: Math.min(Math.floor(fitting), needed - 1),
         hostBytes: request.surroundings.hostRamBytes,

@@ -9,8 +9,8 @@ import { findPicks } from './find-picks.ts';
 import { LEVERS, type Lever } from './levers/index.ts';
 import type { NextStep, ReplanRequest } from './next-step.ts';
 import { keeping, permits } from './permits.ts';
-import { rememberEstimates } from './plan-run.ts';
-import type { EstimateOf } from './search.ts';
+import { boundsOf, rememberEstimates } from './plan-run.ts';
+import type { EstimateOf, SearchRequest } from './search.ts';
 
 /** What every way of finding a smaller attempt needs to know. */
 export interface RetryContext {
@@ -19,6 +19,7 @@ export interface RetryContext {
   readonly optionsOf: OptionsOf;
   readonly permitted: (lever: Lever) => boolean;
   readonly estimateOf: EstimateOf;
+  readonly bound: Pick<SearchRequest, 'leastBytesOf'>;
   readonly failed: { readonly picks: readonly number[]; readonly estimate: MemoryEstimate | undefined };
   /** Picks under which the checkpoint was written; those of the failed attempt where there is none. */
   readonly checkpointPicks: readonly number[];
@@ -47,6 +48,7 @@ export function retryContext(asked: ReplanRequest): RetryContext {
     optionsOf,
     permitted: (lever) => permits(policy, lever),
     estimateOf,
+    bound: boundsOf(request),
     failed: { picks, estimate },
     checkpointPicks,
     factor: estimate && shortfallFactor(estimate, failure, budget),

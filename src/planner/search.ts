@@ -16,8 +16,8 @@ import {
 import { LEVERS, type Lever } from './levers/index.ts';
 
 /**
- * Most estimates spent on one search. One takes about 0.3 ms, so a search stays near 50 ms; past the limit the best plan found so
- * far is relaxed lever by lever instead of proven best.
+ * Most plans looked at in one search; past the limit the best plan found so far is relaxed lever by lever instead of proven
+ * best. Most of them are too big by a bound that costs a fraction of an estimate.
  */
 const MOST_ESTIMATES = 150;
 
@@ -35,6 +35,8 @@ export interface SearchRequest {
   readonly values: PlanValues;
   readonly optionsOf: OptionsOf;
   readonly estimateOf: EstimateOf;
+  /** Device bytes that an estimate is never below, cheaper than it; undefined: not known. */
+  readonly leastBytesOf?: (values: PlanValues) => number | undefined;
   readonly limits: Limits;
   /** Plans that may not be the answer though they fit (attempts that failed). */
   readonly excluded?: (values: PlanValues) => boolean;
@@ -109,12 +111,13 @@ const costsNothing = ({ lever, cost }: Step): boolean => cost.factor === 1 && !a
  * that needs too much rules out every plan that pulls no lever further. `smallest` fits, and is relaxed when the estimates run out.
  */
 function bestOfClass(leverClass: LeverClass, smallest: Combination, request: SearchRequest): Combination | undefined {
-  const { values, optionsOf, estimateOf, limits, excluded } = request;
+  const { values, optionsOf, estimateOf, leastBytesOf, limits, excluded } = request;
   const tooBig: Combination[] = [];
   let spent = 0;
+  const provenTooBig = ({ values: at }: Combination): boolean => (leastBytesOf?.(at) ?? 0) > limits.deviceBytes;
   const fits = (candidate: Combination): boolean => {
     spent += 1;
-    const estimate = estimateOf(candidate.values);
+    const estimate = provenTooBig(candidate) ? undefined : estimateOf(candidate.values);
     if (!estimate || estimate.vram.devicePeakBytes > limits.deviceBytes) tooBig.push(candidate);
     return overflow(estimate, limits) === 0 && !excluded?.(candidate.values);
   };
@@ -138,7 +141,9 @@ function bestOfClass(leverClass: LeverClass, smallest: Combination, request: Sea
     const fitting = tier.filter((candidate) => alive(candidate) && fits(candidate));
     if (spent > MOST_ESTIMATES) return relaxed(fitting[0] ?? smallest);
     // A plan that was tried already still fits; some lever more or less makes it another one.
-    const open = tier.filter((candidate) => overflow(estimateOf(candidate.values), limits) === 0);
+    const open = tier.filter(
+      (candidate) => !provenTooBig(candidate) && overflow(estimateOf(candidate.values), limits) === 0,
+    );
     const leaner = open.flatMap((plan) => letGo(plan, values, optionsOf)).sort(compareCombinations);
     // With one lever let go at a time the indispensable ones show, and everything without them is ruled out at once.
     for (const plan of leaner.filter((one) => open.some((all) => all.steps.length === one.steps.length + 1))) {

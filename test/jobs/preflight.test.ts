@@ -128,7 +128,8 @@ it('starts, rewrites or stops by the mode', async () => {
 });
 
 it('asks the trainer’s Python for bitsandbytes only when the plan rests on it and the run starts here', async () => {
-  const argv = ['python3.9', ...COMMAND.slice(1)];
+  // One short row: what the optimizer holds is most of it.
+  const argv = ['python3.9', ...COMMAND.slice(1, -4), '1', '--block_size=256'];
   const ports = fakePorts({ ...world(), programs: () => ({ exitCode: 1 }) });
   const near = (gpu: string, starts: boolean) =>
     check(ports, request({ target: { kind: 'command', argv }, gpu, starts, policy: { allow: ['near'] } }));

@@ -189,7 +189,7 @@ describe('the parts', () => {
 
 describe('a training step on a CPU', () => {
   const walked = (changes: Partial<PlanValues>) => {
-    const run = walkRun(plan({ dtype: 'fp32', ...changes }), small, {}, { allocator: 'summed' });
+    const run = walkRun(plan({ dtype: 'fp32', ...changes }), small, {}, {});
     if (!run.ok) throw new Error(run.error[0]!.message);
     return { run: run.value, highest: run.value.step.timeline.highest().peak.bytes };
   };

@@ -1,4 +1,5 @@
 import { type Allocation, CachingAllocator } from './caching-allocator.ts';
+import { LiveBlocks } from './live-blocks.ts';
 import { GRADIENT_ID, INPUT_ID, PRODUCT_ID, type ScriptEntry } from './script.ts';
 
 /** Tensors that outlive a step: `count` of `bytes` each. */
@@ -26,12 +27,10 @@ export interface SimulationInput {
   readonly lossSegmentBytes: number;
 }
 
-const SPAN = 2 ** 22;
-
 /** Bytes reserved after `steps` steps: every allocation of a step in its order, on one allocator. */
 export function simulateReserved(input: SimulationInput): number {
   const allocator = new CachingAllocator();
-  const live = new Map<number, Allocation>();
+  const live = new LiveBlocks(input.script);
   const reduction = new Reduction(allocator, input.gradientShare);
   let lastOutput: Allocation | undefined;
   let lastGradient: Allocation | undefined;
@@ -48,7 +47,7 @@ export function simulateReserved(input: SimulationInput): number {
     const inputs = new Map<number, Allocation>();
     let turned = false;
     for (const { instance, log, resultId, kind } of input.script) {
-      const base = instance * SPAN;
+      const offset = live.offset(instance);
       if (kind === 'forward' && lastOutput !== undefined) inputs.set(instance, lastOutput);
       if (kind === 'backward' && !turned) {
         turned = true;
@@ -57,26 +56,27 @@ export function simulateReserved(input: SimulationInput): number {
       for (let i = 0; i < log.length; i += 2) {
         const id = log[i]!;
         if (id > 0) {
-          live.set(base + id, allocator.allocate(log[i + 1]!));
+          live.set(offset + id, allocator.allocate(log[i + 1]!));
           continue;
         }
         if (id === PRODUCT_ID) {
           multiply(kind);
           continue;
         }
-        const freed =
-          -id === INPUT_ID ? inputs.get(instance) : -id === GRADIENT_ID ? lastGradient : live.get(base - id);
-        if (freed === undefined) continue;
-        if (-id === INPUT_ID) inputs.delete(instance);
-        else if (-id === GRADIENT_ID) lastGradient = undefined;
-        else live.delete(base - id);
-        allocator.release(freed);
+        let freed: Allocation | undefined;
+        if (id === -INPUT_ID) {
+          freed = inputs.get(instance);
+          inputs.delete(instance);
+        } else if (id === -GRADIENT_ID) {
+          freed = lastGradient;
+          lastGradient = undefined;
+        } else freed = live.take(offset - id);
+        if (freed !== undefined) allocator.release(freed);
       }
-      const result = resultId === 0 ? undefined : live.get(base + resultId);
-      if (result !== undefined) live.delete(base + resultId);
+      const result = resultId === 0 ? undefined : live.take(offset + resultId);
       if (kind === 'forward') lastOutput = result;
       else if (result !== undefined) lastGradient = result;
-      if (kind === 'backward' && instance > 0) reduction.take(live, log, base);
+      if (kind === 'backward' && instance > 0) reduction.take(live, log, offset);
     }
     reduction.finish();
     if (step === 0) {
@@ -84,15 +84,15 @@ export function simulateReserved(input: SimulationInput): number {
         for (let i = 0; i < count * copies; i += 1) allocator.allocate(bytes);
       }
     }
-    const temporaries = input.temporaries.flatMap(({ bytes, count }) =>
-      Array.from({ length: count }, () => allocator.allocate(bytes)),
-    );
+    const temporaries: Allocation[] = [];
+    for (const { bytes, count } of input.temporaries) {
+      for (let i = 0; i < count; i += 1) temporaries.push(allocator.allocate(bytes));
+    }
     for (const allocation of temporaries) allocator.release(allocation);
     // zero_grad: what the backward pass has left are gradients.
     reduction.forget();
-    for (const allocation of live.values()) allocator.release(allocation);
+    live.takeAll((allocation) => allocator.release(allocation));
     for (const allocation of inputs.values()) allocator.release(allocation);
-    live.clear();
     if (lastOutput !== undefined) allocator.release(lastOutput);
     if (lastGradient !== undefined) allocator.release(lastGradient);
     lastOutput = undefined;
@@ -122,14 +122,13 @@ class Reduction {
   ) {}
 
   /** What the stretch with this log has left in `live`. */
-  take(live: Map<number, Allocation>, log: ScriptEntry['log'], base: number): void {
+  take(live: LiveBlocks, log: ScriptEntry['log'], offset: number): void {
     if (this.share === undefined) return;
     const parts: Allocation[] = [];
     let bytes = 0;
     for (let i = 0; i < log.length; i += 2) {
-      const part = log[i]! > 0 ? live.get(base + log[i]!) : undefined;
+      const part = log[i]! > 0 ? live.take(offset + log[i]!) : undefined;
       if (part === undefined) continue;
-      live.delete(base + log[i]!);
       parts.push(part);
       bytes += log[i + 1]!;
     }

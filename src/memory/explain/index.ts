@@ -4,7 +4,7 @@ import type { PlanValues } from '../../spec/index.ts';
 import type { DeviceFacts } from '../device.ts';
 import { TERM_NAMES } from '../estimate.ts';
 import { estimateOf } from '../estimate-memory.ts';
-import { type Allocator, walkRun } from '../walk-run.ts';
+import { walkRun } from '../walk-run.ts';
 import type { MemoryExplanation } from './explanation.ts';
 import { TERMS } from './terms.ts';
 
@@ -16,9 +16,8 @@ export function explainMemory(
   asked: PlanValues,
   facts: ModelFacts,
   device: DeviceFacts = {},
-  allocator: Allocator = 'summed',
 ): Result<MemoryExplanation> {
-  const walked = walkRun(asked, facts, device, { allocator, explains: true });
+  const walked = walkRun(asked, facts, device, { records: true, explains: true });
   if (!walked.ok) return walked;
   const run = walked.value;
   const estimate = estimateOf(run, asked, facts, device);
