@@ -1,9 +1,18 @@
+import { hostname, userInfo } from 'node:os';
 import type { Command } from 'commander';
-import { diagnose } from '../jobs/index.ts';
-import { type DiagnosisReport, diagnosisJson, type Language, renderDiagnosis } from '../report/index.ts';
+import { diagnose, type LaunchTarget } from '../jobs/index.ts';
+import {
+  type DiagnosisReport,
+  diagnosisJson,
+  diagnosisMarkdown,
+  type KnownNames,
+  type Language,
+  renderDiagnosis,
+} from '../report/index.ts';
 import { EXIT } from './exit-codes.ts';
 import { openLog } from './open-log.ts';
 import { createPorts } from './ports.ts';
+import { preflightRequest } from './preflight-request.ts';
 import type { DiagnoseFlags } from './program.ts';
 import { showDiagnostics } from './show.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
@@ -13,11 +22,44 @@ function languageOf(flags: DiagnoseFlags, { LC_ALL, LC_MESSAGES, LANG, LANGUAGE 
   return flags.lang ?? (/^zh\b|^zh_/i.test(LANGUAGE || LC_ALL || LC_MESSAGES || LANG || '') ? 'zh' : 'en');
 }
 
+/** The training command stands behind `--`, the config behind its flag; commander hands both kinds of operands over as one. */
+function splitArgs(operands: readonly string[], flags: DiagnoseFlags, command: Command) {
+  const raw = process.argv.slice(2);
+  const dashes = raw.indexOf('--');
+  const argv = dashes < 0 ? [] : raw.slice(dashes + 1);
+  const logs = operands.slice(0, operands.length - argv.length);
+  if (argv.length > 0 && flags.config !== undefined) {
+    command.error(
+      `error[usage]: both a config (${flags.config}) and a command (${argv[0]}) were given\n  help: give one of them`,
+    );
+  }
+  const target: LaunchTarget | undefined =
+    argv.length > 0
+      ? { kind: 'command', argv }
+      : flags.config === undefined
+        ? undefined
+        : { kind: 'config', path: flags.config };
+  return { logs, target };
+}
+
 /** `snug diagnose`: what ended a run, one report a run. */
-export async function diagnoseAction(logs: string[], flags: DiagnoseFlags, _command: Command): Promise<void> {
+export async function diagnoseAction(operands: string[], flags: DiagnoseFlags, command: Command): Promise<void> {
   const terminal = createTerminal({ quiet: flags.quiet === true });
   const ports = createPorts({ online: flags.online === true });
-  const outcome = await diagnose(ports, { logs, preflight: undefined }, openLog);
+  const { logs, target } = splitArgs(operands, flags, command);
+  const stop = await terminal.spin('reading');
+  const outcome = await diagnose(
+    ports,
+    {
+      logs,
+      runFolder: flags.run,
+      nvidiaSmi: flags.nvidiaSmi,
+      dmesg: flags.dmesg,
+      preflight: target && preflightRequest(target, flags, false),
+    },
+    openLog,
+  );
+  stop();
   if (outcome.kind !== 'diagnosed') {
     showDiagnostics(terminal, outcome.diagnostics);
     process.exitCode = outcome.kind === 'usage' ? EXIT.usage : EXIT.unreadableConfig;
@@ -30,11 +72,25 @@ export async function diagnoseAction(logs: string[], flags: DiagnoseFlags, _comm
   else process.exitCode = reports.every(({ failure }) => failure) ? EXIT.fits : EXIT.nothingRecognised;
 }
 
+/** A container's user id may have no name. */
+function knownNames(): KnownNames {
+  const host = hostname();
+  try {
+    return { user: userInfo().username, host };
+  } catch {
+    return { user: undefined, host };
+  }
+}
+
 function show(reports: readonly DiagnosisReport[], language: Language, flags: DiagnoseFlags, terminal: Terminal): void {
   const style = { colour: terminal.outColour, width: terminal.width, unicode: terminal.unicode };
   for (const report of reports) {
     if (flags.json) {
       terminal.out(JSON.stringify(diagnosisJson(report, language)));
+      continue;
+    }
+    if (flags.markdown) {
+      terminal.out(diagnosisMarkdown(report, language, knownNames()));
       continue;
     }
     if (reports.length > 1) terminal.out(`== ${report.files.join(', ')}`);

@@ -6,3 +6,4 @@ export { resolveGpuName, typedGpuName } from './gpu-name.ts';
 export * from './hardware.ts';
 export { readHostMemory } from './host-memory.ts';
 export { type GpuProcess, processesOnGpus, sampleVram } from './nvidia-smi.ts';
+export { readNvidiaSmiText, type ShownCards } from './nvidia-smi-text.ts';

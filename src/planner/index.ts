@@ -1,3 +1,4 @@
+export { calibratedNeed, shortfallFactor } from './calibrate.ts';
 export { stepPredictor } from './cost/index.ts';
 export { LEVERS, type Lever, type LeverCost, type LeverNeed } from './levers/index.ts';
 export * from './next-step.ts';

@@ -4,6 +4,7 @@ import type { GpuSurveyOptions } from './gpu-survey-text.ts';
 export { type ChangeContext, renderChanges } from './change-text.ts';
 export type { CheckReport, UnknownPlan } from './check-report.ts';
 export { type CheckTextOptions, renderCheck, renderEstimate } from './check-text.ts';
+export { diagnosisMarkdown, type KnownNames } from './diagnosis/markdown.ts';
 export { LANGUAGES, type Language } from './diagnosis/phrases/index.ts';
 export type {
   DiagnosisNote,

@@ -1,4 +1,4 @@
-import { HINTS } from '../signatures/index.ts';
+import { SKIM_WORDS } from '../signatures/index.ts';
 import type { LineWatcher } from '../watch.ts';
 import { countNewlines, createByteScan } from './byte-scan.ts';
 
@@ -21,7 +21,7 @@ const NARROW = 4 * KiB;
 
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
-const scan = createByteScan(HINTS);
+const scan = createByteScan(SKIM_WORDS);
 
 /** Takes a log in pieces and hands the watcher what may matter; the rest is only counted. */
 export interface Skimmer {
@@ -56,14 +56,15 @@ function shapeAt(bytes: Uint8Array, at: number): number {
  * first and last part of it. Small logs are read whole.
  */
 export function createSkimmer(watcher: LineWatcher): Skimmer {
-  let pieces: Uint8Array[] = [];
-  let gathered = 0;
-  /** Bytes not handed on yet; the first `searched` of them have been searched. */
-  let held: Uint8Array = new Uint8Array(0);
+  /** Bytes not handed on yet are the first `length`; the first `searched` of them have been searched. Used over and over. */
+  let buffer = new Uint8Array(2 * BLOCK);
+  let length = 0;
   let searched = 0;
   /** Bytes from the first held one that are to be read in full. */
   let open = FIRST;
   let readInFull = 0;
+  /** Bytes that came since the last look. */
+  let fresh = 0;
   const shapes = new Map<number, number>();
 
   const opensWindow = (bytes: Uint8Array, at: number): boolean => {
@@ -81,10 +82,8 @@ export function createSkimmer(watcher: LineWatcher): Skimmer {
     if (to > from) watcher.skip(countNewlines(bytes, from, to));
   };
 
-  const digest = (fresh: Uint8Array): void => {
-    const bytes = new Uint8Array(held.length + fresh.length);
-    bytes.set(held);
-    bytes.set(fresh, held.length);
+  const digest = (): void => {
+    const bytes = buffer.subarray(0, length);
     let at = 0;
     /** Reads on as far as the open window goes, to the end of a line. */
     const readOpen = (limit: number): void => {
@@ -115,35 +114,28 @@ export function createSkimmer(watcher: LineWatcher): Skimmer {
       skip(bytes, at, start);
       at = start;
     }
-    held = bytes.slice(at);
+    buffer.copyWithin(0, at, length);
+    length -= at;
     searched = Math.max(0, searchable - at);
+    fresh = 0;
   };
 
   return {
     push(chunk) {
-      pieces.push(chunk.slice());
-      gathered += chunk.length;
-      if (gathered < BLOCK) return;
-      const fresh = joined(pieces, gathered);
-      pieces = [];
-      gathered = 0;
-      digest(fresh);
+      if (length + chunk.length > buffer.length) {
+        const larger = new Uint8Array(2 * (length + chunk.length));
+        larger.set(buffer.subarray(0, length));
+        buffer = larger;
+      }
+      buffer.set(chunk, length);
+      length += chunk.length;
+      fresh += chunk.length;
+      if (fresh >= BLOCK) digest();
     },
     end() {
-      digest(joined(pieces, gathered));
-      feed(held, 0, held.length);
-      held = new Uint8Array(0);
+      digest();
+      feed(buffer, 0, length);
+      length = 0;
     },
   };
-}
-
-function joined(pieces: readonly Uint8Array[], length: number): Uint8Array {
-  if (pieces.length === 1) return pieces[0]!;
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
 }

@@ -76,7 +76,7 @@ export const hostMemory: readonly Signature[] = [
     place: 'exception',
     // The words around the number are in the language of the system.
     pattern: /\[WinError 1455\]|\(os error 1455\)/,
-    hints: ['1455'],
+    hints: ['WinError 1455', 'os error 1455'],
   },
   {
     id: 'bad-alloc',
@@ -95,6 +95,7 @@ export const hostMemory: readonly Signature[] = [
     place: 'line',
     pattern: /^(?:[\w./-]+: )*fork: (?:retry: )?Cannot allocate memory/,
     hints: ['fork: '],
+    skim: ['fork: retry', 'fork: Cannot'],
   },
   {
     id: 'rust-allocation',

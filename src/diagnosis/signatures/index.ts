@@ -25,8 +25,11 @@ export const SIGNATURES: readonly Signature[] = [
   ...crashes,
 ];
 
-/** Words of which every line that may match has one. */
-export const HINTS: readonly string[] = [...new Set(SIGNATURES.flatMap((signature) => signature.hints))];
+const HINTS: readonly string[] = [...new Set(SIGNATURES.flatMap((signature) => signature.hints))];
+/** Words by which lines that matter are found in a huge log. */
+export const SKIM_WORDS: readonly string[] = [
+  ...new Set(SIGNATURES.flatMap((signature) => signature.skim ?? signature.hints)),
+];
 
 const literally = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 const ANY_HINT = new RegExp(HINTS.map(literally).join('|'));

@@ -21,6 +21,14 @@ const proven = (id: string, kind: 'host_ram' | 'cgroup', pattern: RegExp, hints:
   hints,
 });
 
+/** However a status is written, without the spaces that `kubectl describe` puts between. */
+const STATUS_137: readonly string[] = [
+  'Exit Code:',
+  ...['exit', 'xitcode', 'xitCode', 'xit code', 'xit Code', 'tatus', 'urn code', 'turned'].flatMap((word) =>
+    [' 137', ': 137', '=137', '": 137', ' = 137', ' code 137'].map((tail) => `${word}${tail}`),
+  ),
+];
+
 /** The OOM killer at work: what proves it, and what only tells of a signal 9. */
 export const killedByMemory: readonly Signature[] = [
   proven('kernel-cgroup-oom', 'cgroup', /Memory cgroup out of memory|constraint=CONSTRAINT_MEMCG/, [
@@ -62,14 +70,18 @@ export const killedByMemory: readonly Signature[] = [
     // Somebody was left to tell: one process was picked, as the OOM killer does; a scheduler ends the whole job.
     { kind: 'host_ram', resource: 'host_ram', confidence: 'medium', candidates: ['cgroup', 'not_memory'] },
   ),
-  killed('shell-killed', /^Killed$|line \d+:\s+\d+ Killed\b|^\[?\d*\]?\s*\d+ Killed\s{2,}\S/, ['Killed']),
+  killed('shell-killed', /^Killed$|line \d+:\s+\d+ Killed\b|^\[?\d*\]?\s*\d+ Killed\s{2,}\S/, ['Killed'], {
+    skim: ['\nKilled', '\rKilled', ' Killed '],
+  }),
   killed(
     'status-137',
-    /(?:status|exit|code|rc)\w*\s*(?:code)?\s*[:=]?\s*137\b|return(?:ed)? (?:code )?137\b/i,
-    [' 137', '=137', ':137', '(137', 'code137', 'status137'],
-    { candidates: ['cgroup', 'host_ram'] },
+    /(?:status|exit|code|rc)\w*\s*(?:code)?["']?\s*[:=]?\s*137\b|return(?:ed)? (?:code )?137\b/i,
+    ['137'],
+    { candidates: ['cgroup', 'host_ram'], skim: STATUS_137 },
   ),
-  killed('signal-sigkill', /signal[:=]? ?'?(?:SIGKILL|9\b)|received signal 9\b/i, ['SIGKILL', 'ignal'], {}),
+  killed('signal-sigkill', /signal[:=]? ?'?(?:SIGKILL|9\b)|received signal 9\b/i, ['SIGKILL', 'ignal'], {
+    skim: ['SIGKILL', 'signal 9', 'signal: 9', 'Signal 9', 'Signal: 9', 'signal=9'],
+  }),
 ];
 
 /** Worker processes of a data loader. */

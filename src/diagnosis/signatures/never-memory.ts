@@ -123,7 +123,7 @@ export const echoes: readonly Signature[] = [
   },
 ];
 
-const crash = (id: string, pattern: RegExp, hints: readonly string[]): Signature => ({
+const crash = (id: string, pattern: RegExp, hints: readonly string[], skim?: readonly string[]): Signature => ({
   id,
   role: 'crash',
   kind: 'not_memory',
@@ -131,6 +131,7 @@ const crash = (id: string, pattern: RegExp, hints: readonly string[]): Signature
   place: 'exception',
   pattern,
   hints,
+  ...(skim ? { skim } : {}),
   confidence: 'medium',
 });
 
@@ -145,11 +146,28 @@ export const crashes: readonly Signature[] = [
     'gated-model',
     /GatedRepoError|access(?:ing)? (?:to )?(?:a |the )?gated repo|is a gated (?:repo|model)|Cannot access gated repo|(?:401|403) Client Error.{0,120}huggingface/,
     ['GatedRepoError', 'gated', 'Client Error'],
+    ['GatedRepoError', 'gated repo', 'gated model', 'Client Error'],
   ),
   crash(
     'not-a-number',
     /[Ll]oss is (?:nan|NaN|inf)|contains either `?inf`?, `?nan`?|Minimum loss scale reached|[Ll]oss scale (?:already )?at minimum|(?:NaN|Inf) (?:or Inf )?(?:found|detected)|[Dd]etected (?:nan|NaN)|nonfinite|non-finite/,
-    ['oss is ', '`inf`', 'either inf', 'oss scale', 'NaN ', 'Inf ', 'etected ', 'nonfinite', 'non-finite'],
+    [
+      'oss is nan',
+      'oss is NaN',
+      'oss is inf',
+      '`inf`, `nan`',
+      'either inf',
+      'oss scale',
+      'NaN found',
+      'NaN detected',
+      'NaN or Inf',
+      'Inf found',
+      'Inf detected',
+      'etected nan',
+      'etected NaN',
+      'nonfinite',
+      'non-finite',
+    ],
   ),
   {
     id: 'python-exception',
@@ -159,6 +177,8 @@ export const crashes: readonly Signature[] = [
     place: 'exception',
     pattern: /^(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|KeyboardInterrupt)(?:\([\w., ]*\))?(?::|$)/,
     hints: ['Error', 'Exception', 'KeyboardInterrupt'],
+    // In the middle of a huge log an exception matters by its traceback; at the end every line is read.
+    skim: ['Traceback', 'KeyboardInterrupt'],
     confidence: 'medium',
   },
   {

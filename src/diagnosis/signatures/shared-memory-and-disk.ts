@@ -48,7 +48,12 @@ export const sharedMemory: readonly Signature[] = [
     'line',
     /failed \(exitcode: -7\)|^\s*exitcode\s*: -7\b|exits with return code = -7\b|Signal 7 \(SIGBUS\) received by PID|^Bus error\b/,
     ['exitcode', 'return code', 'SIGBUS', 'Bus error'],
-    { role: 'possible', confidence: 'medium', candidates: ['not_memory'] },
+    {
+      role: 'possible',
+      confidence: 'medium',
+      candidates: ['not_memory'],
+      skim: ['exitcode', 'return code', '(SIGBUS)', 'Bus error'],
+    },
   ),
 ];
 

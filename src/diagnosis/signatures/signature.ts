@@ -25,6 +25,8 @@ export interface Signature {
   readonly pattern: RegExp;
   /** Words of which one is in every matching line; they make the first, cheap test. */
   readonly hints: readonly string[];
+  /** The same, seven letters or longer, to find such lines in a huge log by; absent: the hints are long enough. */
+  readonly skim?: readonly string[];
   readonly confidence?: 'high' | 'medium' | 'low';
   /** Other readings of the same text, likeliest first. */
   readonly candidates?: readonly FailureKind[];

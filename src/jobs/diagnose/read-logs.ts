@@ -51,6 +51,20 @@ async function readOne(open: OpenLog, path: string): Promise<(LogReading & { cut
   return { ...reading, cutArchive: opened.cutArchive() };
 }
 
+const SMALL = 8 * 1024 ** 2;
+
+/** A text that is small by nature, whole. */
+export async function readSmallText(open: OpenLog, path: string): Promise<string | Diagnostic> {
+  const opened = await open(path);
+  if (!opened.ok) return unreadable(shownName(path), REASONS[opened.code] ?? opened.code);
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const chunk of opened.chunks) {
+    if (text.length < SMALL) text += decoder.decode(chunk, { stream: true });
+  }
+  return text;
+}
+
 /** Reads every log of one run and joins what they say. */
 export async function readGroup(open: OpenLog, { files }: LogGroup): Promise<GroupReading> {
   const notes: DiagnosisNote[] = [];

@@ -47,6 +47,13 @@ export function sayRemedies(report: DiagnosisReport, language: Language): readon
     savesBytes: undefined,
     edits: [],
   };
+  const { neededRamBytes } = report;
+  const ram = neededRamBytes !== undefined && {
+    id: 'needed-ram',
+    text: say(LARGER_CARD.ram, language, { size: formatBytes(neededRamBytes) }),
+    savesBytes: undefined,
+    edits: [],
+  };
   const general = remedies.filter(({ id }) => !(card && id === 'larger-card'));
-  return [...worked, ...(card ? [card] : []), ...general.map((one) => saidOne(one, language))];
+  return [...worked, ...(card ? [card] : []), ...general.map((one) => saidOne(one, language)), ...(ram ? [ram] : [])];
 }

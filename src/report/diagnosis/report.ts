@@ -51,6 +51,8 @@ export interface DiagnosisReport {
   readonly notes: readonly DiagnosisNote[];
   readonly fitting?: FittingSettings;
   readonly larger?: LargerCard;
+  /** Host RAM that must be free for the run by the estimate, all ranks of a node, bytes. */
+  readonly neededRamBytes?: number;
   /** What is known of the run, for a ticket: `key: value`. */
   readonly settings?: readonly string[];
   readonly versions?: string;

@@ -73,8 +73,12 @@ export const NOTES = {
 
 export type NoteId = keyof typeof NOTES;
 
-/** Said where no permitted setting is enough. */
+/** Said where no permitted setting is enough, and of host RAM where it was estimated. */
 export const LARGER_CARD = {
+  ram: {
+    en: 'host RAM: about {size} must be free for these settings, all ranks of a machine together',
+    zh: '主机内存：按当前设置，一台机器上所有 rank 合计约需 {size} 可用内存',
+  },
   named: {
     en: 'no permitted setting is enough: a GPU with at least {size}, for example {cards}',
     zh: '允许的设置都不够：需要至少 {size} 显存的显卡，例如 {cards}',
