@@ -4,7 +4,7 @@ import { isWeightless, type ModelDescription, type MoeOp, type Op, type Stack, v
 export function parametersOf(op: Op): number {
   switch (op.op) {
     case 'embedding':
-      return op.shared ? 0 : op.rows * op.size;
+      return op.shared || op.fixed === 'buffer' ? 0 : op.rows * op.size;
     case 'parameter':
       return op.elements;
     case 'position_bias':

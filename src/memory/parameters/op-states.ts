@@ -6,7 +6,7 @@ import {
   type Op,
   visitOps,
 } from '../../model/index.ts';
-import type { OpState } from '../parameter.ts';
+import { type OpState, Parameter } from '../parameter.ts';
 import { expertsState, stackedWeight } from './expert-states.ts';
 import { isSavedWhole, linearState, scoringState, useTwice } from './linear-states.ts';
 import type { ParameterSet } from './parameter-set.ts';
@@ -90,6 +90,11 @@ function embeddingState(set: ParameterSet, op: EmbeddingOp, path: string, count:
     const leaf = state.weight!.tensor.node?.leaf;
     if (leaf) leaf.uses += 1;
     return state;
+  }
+  if (op.fixed) {
+    const table = new Parameter(op.rows, op.size, set.rest, false);
+    if (op.fixed === 'parameter') set.groups.push({ parameter: table, count });
+    return { weight: table };
   }
   const frozen = set.makeBase(op.rows, op.size, count);
   if (!set.adapters.trainsCopyOf(path)) return { weight: frozen };

@@ -1,10 +1,110 @@
 import type { ConfigReader } from '../config-reader.ts';
-import type { Activation, Op, Stack } from '../ops.ts';
+import type { Activation, Classifier, Op, Stack } from '../ops.ts';
 import type { Architecture } from './architecture.ts';
 import { dropWhere } from './bert.ts';
-import { activation, add, attention, call, heads, hiddenNorm, linear, noPeftDefaults, peftDefaults } from './parts.ts';
+import {
+  activation,
+  add,
+  attention,
+  call,
+  heads,
+  hiddenNorm,
+  linear,
+  noPeftDefaults,
+  norm,
+  peftDefaults,
+} from './parts.ts';
+
+/** How a family differs from BART. */
+interface Family {
+  readonly vocab: number;
+  readonly size: number;
+  readonly layers: { readonly encoder: number; readonly decoder: number };
+  readonly heads: number;
+  readonly inner: number;
+  readonly positions: number;
+  /** Rows of the position table before the first position. */
+  readonly offset: number;
+  /** Positions that are never trained. */
+  readonly fixed?: 'parameter' | 'buffer';
+  /** Norms stand before the blocks, and one after the last layer (mBART, Pegasus). */
+  readonly before: boolean;
+  /** A norm after the embedding; `early`: in the decoder before positions are added. */
+  readonly embeddingNorm: 'late' | 'early' | 'none';
+  /** A constant vector is added to the logits. */
+  readonly logitOffset: boolean;
+  readonly attentionDropout?: number;
+  readonly activation?: Activation;
+  readonly classifier?: boolean;
+}
+
+const BART: Family = {
+  vocab: 50265,
+  size: 1024,
+  layers: { encoder: 12, decoder: 12 },
+  heads: 16,
+  inner: 4096,
+  positions: 1024,
+  offset: 2,
+  before: false,
+  embeddingNorm: 'late',
+  logitOffset: true,
+  classifier: true,
+};
+
+const FAMILIES: Readonly<Record<string, Family>> = {
+  bart: BART,
+  mbart: { ...BART, before: true },
+  mvp: { ...BART, vocab: 50267 },
+  plbart: {
+    ...BART,
+    vocab: 50005,
+    size: 768,
+    layers: { encoder: 6, decoder: 6 },
+    heads: 12,
+    inner: 3072,
+    attentionDropout: 0.1,
+  },
+  pegasus: { ...BART, offset: 0, fixed: 'parameter', before: true, embeddingNorm: 'none', classifier: false },
+  marian: { ...BART, vocab: 58101, offset: 0, fixed: 'parameter', embeddingNorm: 'none', classifier: false },
+  m2m_100: {
+    ...BART,
+    vocab: 128112,
+    fixed: 'buffer',
+    before: true,
+    embeddingNorm: 'none',
+    logitOffset: false,
+    attentionDropout: 0.1,
+    activation: 'relu',
+    classifier: false,
+  },
+  blenderbot: {
+    ...BART,
+    vocab: 8008,
+    size: 2560,
+    layers: { encoder: 2, decoder: 24 },
+    heads: 32,
+    inner: 10240,
+    positions: 128,
+    offset: 0,
+    before: true,
+    embeddingNorm: 'none',
+    classifier: false,
+  },
+  'blenderbot-small': {
+    ...BART,
+    size: 512,
+    layers: { encoder: 8, decoder: 8 },
+    inner: 2048,
+    positions: 512,
+    offset: 0,
+    embeddingNorm: 'early',
+    classifier: false,
+  },
+};
 
 interface BartKeys {
+  readonly family: Family;
   readonly size: number;
   readonly vocabSize: number;
   readonly positions: number;
@@ -12,11 +112,8 @@ interface BartKeys {
   readonly attentionDropout: number;
   readonly activationDropout: number;
   readonly fn: Activation;
-  readonly scaled: boolean;
-  /** Norms stand before the blocks, and one after the last layer (mBART, Pegasus). */
-  readonly before: boolean;
-  /** A norm after the embedding (not Pegasus). */
-  readonly embeddingNorm: boolean;
+  /** Encoder, decoder and head have one table. */
+  readonly tied: boolean;
 }
 
 interface Side {
@@ -55,7 +152,8 @@ function attend(keys: BartKeys, side: Side, name: string, cross: boolean): Op {
 const hold: Op = { op: 'assign', input: 'hidden_states', output: 'residual' };
 
 function layer(keys: BartKeys, side: Side): readonly Op[] {
-  const { size, before } = keys;
+  const { size, family } = keys;
+  const { before } = family;
   const block = (normName: string, ops: readonly Op[]): readonly Op[] => [
     hold,
     ...(before ? [hiddenNorm(normName, size, 'layer')] : []),
@@ -77,7 +175,8 @@ function layer(keys: BartKeys, side: Side): readonly Op[] {
 }
 
 function stack(keys: BartKeys, side: Side): Stack {
-  const { size } = keys;
+  const { size, family } = keys;
+  const early = family.embeddingNorm === 'early' && side.decoder;
   const path = side.decoder ? 'model.decoder' : 'model.encoder';
   return {
     hiddenSize: size,
@@ -85,12 +184,12 @@ function stack(keys: BartKeys, side: Side): Stack {
     embedding: [
       {
         op: 'embedding',
-        name: side.decoder ? 'embed_tokens' : 'shared',
+        name: side.decoder || !keys.tied ? 'embed_tokens' : 'shared',
         rows: keys.vocabSize,
         size,
         by: 'tokens',
         scaled: true,
-        ...(side.decoder ? { shared: true } : {}),
+        ...(side.decoder && keys.tied ? { shared: true } : {}),
         output: 'inputs_embeds',
       },
       {
@@ -98,77 +197,109 @@ function stack(keys: BartKeys, side: Side): Stack {
         name: 'embed_positions',
         rows: keys.positions,
         size,
-        by: side.decoder ? 'positions' : 'rows',
+        // Pegasus and its kin count them, the others read them off the padding in the encoder.
+        by: family.fixed === 'buffer' || (!side.decoder && family.offset > 0) ? 'rows' : 'positions',
+        ...(family.fixed ? { fixed: family.fixed } : {}),
         output: 'positions',
       },
+      ...(early ? [norm('layernorm_embedding', 'inputs_embeds', 'inputs_embeds', size, 'layer')] : []),
       add('inputs_embeds', 'positions', 'hidden_states'),
-      ...(keys.embeddingNorm ? [hiddenNorm('layernorm_embedding', size, 'layer')] : []),
+      ...(family.embeddingNorm === 'none' || early ? [] : [hiddenNorm('layernorm_embedding', size, 'layer')]),
       ...dropWhere(keys.dropout, 'hidden_states'),
     ],
     kinds: [layer(keys, side)],
     layers: new Array<number>(side.layers).fill(0),
-    final: keys.before ? [hiddenNorm('layer_norm', size, 'layer')] : [],
+    final: family.before ? [hiddenNorm('layer_norm', size, 'layer')] : [],
     rotaryTables: undefined,
     masks: 1,
     paddingMasks: !side.decoder,
   };
 }
 
-function readSides(config: ConfigReader, size: number): readonly [Side, Side] {
+function readSides(config: ConfigReader, size: number, family: Family): readonly [Side, Side] {
   const side = (name: 'encoder' | 'decoder'): Side => {
-    const count = config.count(`${name}_attention_heads`, 16);
+    const count = config.count(`${name}_attention_heads`, family.heads);
     config.divisible(size, 'd_model', count, `${name}_attention_heads`);
     return {
       decoder: name === 'decoder',
-      layers: config.count(`${name}_layers`, 12),
+      layers: config.count(`${name}_layers`, family.layers[name]),
       heads: count,
-      inner: config.count(`${name}_ffn_dim`, 4096),
+      inner: config.count(`${name}_ffn_dim`, family.inner),
     };
   };
   return [side('encoder'), side('decoder')];
 }
 
+/** The first token through a dense layer. */
+const classifier = (size: number, p: number): Classifier => ({
+  ops: [
+    { op: 'first_token', size, input: 'hidden_states', output: 'pooled_output' },
+    call('classification_head', { pooled_output: 'pooled_output' }, { logits: 'logits' }, [
+      ...dropWhere(p, 'pooled_output'),
+      linear('dense', 'pooled_output', 'pooled_output', size, size, true),
+      activation('tanh', 'pooled_output', 'pooled_output'),
+      ...dropWhere(p, 'pooled_output'),
+      linear('out_proj', 'pooled_output', 'logits', size, 2, true),
+    ]),
+  ],
+});
+
 export const bart: Architecture = {
-  modelTypes: ['bart', 'mbart'],
-  source: 'transformers 5.17 models/bart/modeling_bart.py, models/mbart/modeling_mbart.py',
+  modelTypes: Object.keys(FAMILIES),
+  source:
+    'transformers 5.17 models/bart/modeling_bart.py and those of mbart, mvp, plbart, pegasus, marian, m2m_100, blenderbot, blenderbot_small',
   describe: (config, modelType) => {
-    const size = config.count(['d_model', 'hidden_size'], 1024);
-    if (!config.flag('tie_word_embeddings', true)) config.refuse('a BART with untied embeddings is not described');
-    const vocabSize = config.count('vocab_size', 50265);
+    const family = FAMILIES[modelType]!;
+    const size = config.count(['d_model', 'hidden_size'], family.size);
+    const vocabSize = config.count('vocab_size', family.vocab);
+    if (!config.flag('share_encoder_decoder_embeddings', true)) {
+      config.refuse('a Marian whose encoder and decoder have tables of their own is not described');
+    }
+    if (config.flag('use_prompt', false)) config.refuse('an MVP with prompts is not described');
+    for (const key of ['encoder_layerdrop', 'decoder_layerdrop']) {
+      if (config.number(key, 0) > 0) config.assumptions.push(`no layer is dropped (${key})`);
+    }
     const keys: BartKeys = {
+      family,
       size,
       vocabSize,
-      positions: config.count('max_position_embeddings', 1024) + 2,
+      positions: config.count('max_position_embeddings', family.positions) + family.offset,
       dropout: config.number('dropout', 0.1),
-      attentionDropout: config.number('attention_dropout', 0),
+      attentionDropout: config.number('attention_dropout', family.attentionDropout ?? 0),
       activationDropout: config.number('activation_dropout', 0),
-      fn: config.activation('activation_function', 'gelu'),
-      scaled: config.flag('scale_embedding', false),
-      before: modelType === 'mbart',
-      embeddingNorm: true,
+      fn: config.activation('activation_function', family.activation ?? 'gelu'),
+      tied: config.flag('tie_word_embeddings', true),
     };
-    const [encoder, decoder] = readSides(config, size);
-    const classifierDropout = config.number('classifier_dropout', 0);
+    const [encoder, decoder] = readSides(config, size, family);
+    // Sinusoids of both sides, and final_logits_bias: buffers of the checkpoint.
+    const sinusoids = family.fixed === 'buffer' ? 2 * keys.positions * size * 2 : 0;
     return {
       ...stack(keys, decoder),
       vocabSize,
       form: 'seq2seq',
       encoder: { ...stack(keys, encoder), output: 'encoder_hidden_states' },
-      head: { name: 'lm_head', bias: false, tied: true, scaled: false, softcap: false, offset: true },
-      classifier: {
-        ops: [
-          { op: 'first_token', size, input: 'hidden_states', output: 'pooled_output' },
-          call('classification_head', { pooled_output: 'pooled_output' }, { logits: 'logits' }, [
-            ...dropWhere(classifierDropout, 'pooled_output'),
-            linear('dense', 'pooled_output', 'pooled_output', size, size, true),
-            activation('tanh', 'pooled_output', 'pooled_output'),
-            ...dropWhere(classifierDropout, 'pooled_output'),
-            linear('out_proj', 'pooled_output', 'logits', size, 2, true),
-          ]),
-        ],
+      head: {
+        name: 'lm_head',
+        bias: false,
+        tied: keys.tied,
+        scaled: false,
+        softcap: false,
+        ...(family.logitOffset ? { offset: true } : {}),
       },
-      // final_logits_bias, a buffer of the checkpoint.
-      bufferBytes: vocabSize * 4,
+      // Without ties the model keeps one more table, which nothing reads.
+      ...(keys.tied
+        ? {}
+        : {
+            idle: [
+              {
+                path: 'model',
+                ops: [{ op: 'parameter', name: 'shared.weight', elements: vocabSize * size }],
+                count: 1,
+              },
+            ],
+          }),
+      ...(family.classifier ? { classifier: classifier(size, config.number('classifier_dropout', 0)) } : {}),
+      bufferBytes: (family.logitOffset ? vocabSize * 4 : 0) + sinusoids,
       alibi: false,
       peft:
         modelType === 'bart'

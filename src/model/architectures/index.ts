@@ -25,6 +25,7 @@ import { gemma, gemma2, gemma3 } from './gemma.ts';
 import { gemma3Vision } from './gemma3-vision.ts';
 import { gemma3n } from './gemma3n.ts';
 import { gemma4 } from './gemma4.ts';
+import { gemma4Vision } from './gemma4-vision.ts';
 import { glm } from './glm.ts';
 import { glm4Moe } from './glm4-moe.ts';
 import { gptBigcode } from './gpt-bigcode.ts';
@@ -48,6 +49,7 @@ import { lfm2 } from './lfm2.ts';
 import { llama } from './llama.ts';
 import { llamaClones } from './llama-clones.ts';
 import { llama4 } from './llama4.ts';
+import { llama4Vision } from './llama4-vision.ts';
 import { llava } from './llava.ts';
 import { mamba } from './mamba.ts';
 import { mamba2 } from './mamba2.ts';
@@ -179,4 +181,6 @@ export const ARCHITECTURES: readonly Architecture[] = [
   nemotronH,
   gemma4,
   gemma3n,
+  gemma4Vision,
+  llama4Vision,
 ];

@@ -1,5 +1,5 @@
 import { ConfigReader } from '../config-reader.ts';
-import type { IdleModules, ImageShape, ModelDescription } from '../ops.ts';
+import type { IdleModules, ImageShape, ModelDescription, MoeOp, Op } from '../ops.ts';
 import type { Architecture } from './architecture.ts';
 import { dense, layerNorm, layers, once, parameter, patches, rmsNorm, twoLayers } from './vision/blocks.ts';
 import { describeText, insideVision } from './vision/text.ts';
@@ -126,53 +126,80 @@ export const qwen25Vl: Architecture = {
   },
 };
 
+const QWEN_3_TEXT = {
+  vocab_size: 151936,
+  hidden_size: 4096,
+  intermediate_size: 22016,
+  num_hidden_layers: 32,
+  num_attention_heads: 32,
+  num_key_value_heads: 32,
+  head_dim: 128,
+};
+
+/** Qwen 3 VL and its kin: the text model inside each, and whether layers of the tower feed layers of the text (deepstack). */
+const QWEN_3: Readonly<
+  Record<
+    string,
+    { readonly text: string; readonly defaults: Readonly<Record<string, unknown>>; readonly deep: boolean }
+  >
+> = {
+  qwen3_vl: { text: 'qwen3', defaults: QWEN_3_TEXT, deep: true },
+  qwen3_vl_moe: {
+    text: 'qwen3_moe',
+    defaults: {
+      vocab_size: 151936,
+      intermediate_size: 5632,
+      num_attention_heads: 16,
+      num_key_value_heads: 16,
+      moe_intermediate_size: 1408,
+      num_experts_per_tok: 4,
+      num_experts: 60,
+      norm_topk_prob: true,
+    },
+    deep: true,
+  },
+  qwen3_5: { text: 'qwen3_5_text', defaults: {}, deep: false },
+  qwen3_5_moe: { text: 'qwen3_5_moe_text', defaults: {}, deep: false },
+};
+
+const unnamed = (op: MoeOp): MoeOp => ({ ...op, targetNames: undefined });
+
 export const qwen3Vl: Architecture = {
-  modelTypes: ['qwen3_vl'],
-  source: 'transformers 5.17 models/qwen3_vl/modeling_qwen3_vl.py',
-  describe: (config) => {
+  modelTypes: Object.keys(QWEN_3),
+  source:
+    'transformers 5.17 models/qwen3_vl/modeling_qwen3_vl.py, models/qwen3_vl_moe, models/qwen3_5, models/qwen3_5_moe',
+  describe: (config, modelType) => {
+    const { text, defaults, deep } = QWEN_3[modelType]!;
     const vision = readVision(config, { sizeKey: 'hidden_size', size: 1152, depth: 27, patch: 16 });
     const { size, merge } = vision;
     const inner = vision.config.count('intermediate_size', 4304);
     const output = vision.config.count('out_hidden_size', 3584);
     const joined = size * merge;
-    const deep = vision.config.raw('deepstack_visual_indexes') ?? [8, 16, 24];
-    if (!Array.isArray(deep)) config.refuse('deepstack_visual_indexes must be a list');
-    return wrap(
-      config,
-      'qwen3',
-      {
-        vocab_size: 151936,
-        hidden_size: 4096,
-        intermediate_size: 22016,
-        num_hidden_layers: 32,
-        num_attention_heads: 32,
-        num_key_value_heads: 32,
-        head_dim: 128,
-      },
-      vision,
-      [
-        once('model.visual', [
-          ...patches('patch_embed.proj', size, vision.pixels, true),
-          parameter('pos_embed.weight', vision.config.count('num_position_embeddings', 2304) * size),
-        ]),
-        layers('model.visual.blocks', vision.depth, [
-          layerNorm('norm1', size),
-          layerNorm('norm2', size),
-          dense('attn.qkv', size, 3 * size),
-          dense('attn.proj', size, size),
-          ...twoLayers('mlp', ['linear_fc1', 'linear_fc2'], size, inner),
-        ]),
-        once('model.visual.merger', [
-          layerNorm('norm', size),
-          dense('linear_fc1', joined, joined),
-          dense('linear_fc2', joined, output),
-        ]),
-        layers('model.visual.deepstack_merger_list', Array.isArray(deep) ? deep.length : 0, [
-          layerNorm('norm', joined),
-          dense('linear_fc1', joined, joined),
-          dense('linear_fc2', joined, output),
-        ]),
-      ],
-    );
+    const listed = deep ? (vision.config.raw('deepstack_visual_indexes') ?? [8, 16, 24]) : [];
+    if (!Array.isArray(listed)) config.refuse('deepstack_visual_indexes must be a list');
+    const merger = (normed: number): readonly Op[] => [
+      layerNorm('norm', normed),
+      dense('linear_fc1', joined, joined),
+      dense('linear_fc2', joined, output),
+    ];
+    const whole = wrap(config, text, defaults, vision, [
+      once('model.visual', [
+        ...patches('patch_embed.proj', size, vision.pixels, true),
+        parameter('pos_embed.weight', vision.config.count('num_position_embeddings', 2304) * size),
+      ]),
+      layers('model.visual.blocks', vision.depth, [
+        layerNorm('norm1', size),
+        layerNorm('norm2', size),
+        dense('attn.qkv', size, 3 * size),
+        dense('attn.proj', size, size),
+        ...twoLayers('mlp', ['linear_fc1', 'linear_fc2'], size, inner),
+      ]),
+      once('model.visual.merger', merger(size)),
+      ...(deep
+        ? [layers('model.visual.deepstack_merger_list', Array.isArray(listed) ? listed.length : 0, merger(joined))]
+        : []),
+    ]);
+    // PEFT converts targets for text models that were renamed to this layout, not for models around them.
+    return { ...whole, kinds: whole.kinds.map((ops) => ops.map((op) => (op.op === 'moe' ? unnamed(op) : op))) };
   },
 };

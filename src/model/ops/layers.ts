@@ -14,6 +14,8 @@ export interface EmbeddingOp {
   readonly segments?: boolean;
   /** The table is the first token table of the model: no parameters of its own (encoder and decoder of T5 and BART). */
   readonly shared?: boolean;
+  /** Never trained (sinusoids): a parameter all the same, or a buffer. */
+  readonly fixed?: 'parameter' | 'buffer';
   readonly output: string;
 }
 
