@@ -3,6 +3,7 @@ import { type ModelFacts, type Op, visitOps } from '../model/index.ts';
 import type { PlanValues } from '../spec/index.ts';
 import type { ParameterPlan } from './parameters.ts';
 import { F32, widthOf } from './tape/tape.ts';
+import { walkTower } from './tower.ts';
 
 /** What rows with images need beyond rows of text: what the vision tower then keeps, bytes. */
 export interface ImageCost {
@@ -14,7 +15,7 @@ export interface ImageCost {
   readonly assumptions: readonly string[];
 }
 
-/** Estimated from the tower's widths alone: what each layer reads and hands on. Undefined for models of text. */
+/** Layers that can be run are walked; of other modules the widths say what they keep. Undefined for models of text. */
 export function imageCost(
   values: PlanValues,
   { description: { image, idle = [] } }: ModelFacts,
@@ -22,18 +23,22 @@ export function imageCost(
 ): ImageCost | undefined {
   if (!image) return undefined;
   const width = values.mixedPrecision === 'no' ? (values.dtype === 'fp32' ? 4 : 2) : 2;
-  // A norm keeps its input in fp32 as well, a linear layer its input; the result is somebody's input.
-  let elements = 0;
-  let boundary = 0;
-  let widest = 0;
-  for (const { ops, count } of idle) {
-    const kept = keptBy(ops);
-    elements += kept.total * count;
-    boundary += count > 1 ? kept.first * count : kept.total;
-    widest = Math.max(widest, kept.total);
+  let kept = 0;
+  let transient = 0;
+  for (const modules of idle) {
+    if (modules.runs) {
+      const cost = walkTower(modules, image.patches, values, plan);
+      // What enters the first layer stays until the last has run, or longer.
+      kept += cost.keptBytes + modules.runs.hiddenSize * width * image.patches;
+      transient = Math.max(transient, cost.transientBytes);
+    } else {
+      const { total, first } = keptBy(modules.ops);
+      const elements = values.gradientCheckpointing.enabled && modules.count > 1 ? first : total;
+      kept += elements * modules.count * width * image.patches;
+      transient = Math.max(transient, total * width * image.patches);
+    }
   }
-  const perPatch = values.gradientCheckpointing.enabled ? boundary + widest : elements;
-  const perImageBytes = Math.round(perPatch * width * image.patches);
+  const perImageBytes = Math.round(kept + transient);
   let trainedBytes = 0;
   for (const { parameter, count } of plan.idle) {
     if (!parameter.trainable) continue;

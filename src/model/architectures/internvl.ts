@@ -1,29 +1,16 @@
 import { ConfigReader } from '../config-reader.ts';
-import type { IdleModules, Op } from '../ops.ts';
+import type { IdleModules } from '../ops.ts';
 import type { Architecture } from './architecture.ts';
-import {
-  dense,
-  layerNorm,
-  layers,
-  normOf,
-  once,
-  parameter,
-  patches,
-  projections,
-  rmsNorm,
-  twoLayers,
-} from './vision/blocks.ts';
+import { dense, layerNorm, once, parameter, patches } from './vision/blocks.ts';
 import { describeText, insideVision } from './vision/text.ts';
 import { TEXT_MODELS } from './vision/text-models.ts';
+import { towerLayers } from './vision/tower-layers.ts';
 
 const PATH = 'model.vision_tower';
 
 function tower(config: ConfigReader, size: number, count: number): readonly IdleModules[] {
   const form = config.word('norm_type', 'layer_norm', ['layer_norm', 'rms_norm']) === 'rms_norm' ? 'rms' : 'layer';
   const patch = config.side('patch_size', 14);
-  const headNorms: readonly Op[] = config.flag('use_qk_norm', false)
-    ? [rmsNorm('attention.q_norm', size), rmsNorm('attention.k_norm', size)]
-    : [];
   return [
     once(PATH, [
       parameter('embeddings.cls_token', size),
@@ -34,18 +21,23 @@ function tower(config: ConfigReader, size: number, count: number): readonly Idle
       ...patches('embeddings.patch_embeddings.projection', size, config.count('num_channels', 3) * patch * patch, true),
       ...(config.flag('use_mean_pooling', true) ? [] : [layerNorm('layernorm', size)]),
     ]),
-    layers(`${PATH}.encoder.layer`, config.count('num_hidden_layers', 24), [
-      parameter('lambda_1', size),
-      parameter('lambda_2', size),
-      ...projections('attention', size, 'projection_layer', {
-        qkv: config.flag('attention_bias', false),
-        output: true,
-      }),
-      ...headNorms,
-      ...twoLayers('mlp', ['fc1', 'fc2'], size, config.count('intermediate_size', 4096)),
-      normOf(form, 'layernorm_before', size),
-      normOf(form, 'layernorm_after', size),
-    ]),
+    towerLayers(`${PATH}.encoder.layer`, config.count('num_hidden_layers', 24), {
+      size,
+      inner: config.count('intermediate_size', 4096),
+      heads: config.count('num_attention_heads', 16),
+      fn: config.activation('hidden_act', 'gelu'),
+      form,
+      norms: ['layernorm_before', 'layernorm_after'],
+      attention: {
+        name: 'attention',
+        output: 'projection_layer',
+        qkvBias: config.flag('attention_bias', false),
+        outputBias: true,
+        norms: config.flag('use_qk_norm', false),
+      },
+      mlp: { name: 'mlp', names: ['fc1', 'fc2'], bias: true },
+      scales: ['lambda_1', 'lambda_2'],
+    }),
   ];
 }
 

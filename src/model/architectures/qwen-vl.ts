@@ -1,9 +1,10 @@
 import { ConfigReader } from '../config-reader.ts';
-import type { IdleModules, ImageShape, ModelDescription, MoeOp, Op } from '../ops.ts';
+import type { Activation, IdleModules, ImageShape, ModelDescription, MoeOp, NormForm, Op } from '../ops.ts';
 import type { Architecture } from './architecture.ts';
 import { dense, layerNorm, layers, once, parameter, patches, rmsNorm, twoLayers } from './vision/blocks.ts';
 import { describeText, insideVision } from './vision/text.ts';
 import { TEXT_MODELS } from './vision/text-models.ts';
+import { type TowerBlock, towerLayers } from './vision/tower-layers.ts';
 
 /** Side of the image that assumptions speak of: these towers take any size. */
 const SIDE = 1024;
@@ -43,6 +44,34 @@ const imageOf = ({ patch, merge }: Vision): ImageShape => {
 
 /** Frequencies of half a head's features, kept twice, fp32. */
 const rotaryBytes = ({ size, heads }: Vision): number => Math.floor(size / heads / 4) * 4 * 2;
+
+/** Layers of the tower: one projection for queries, keys and values, heads turned in fp32. */
+const blocks = (
+  { config, size, depth, heads }: Vision,
+  parts: {
+    readonly inner: number;
+    readonly fn: Activation;
+    readonly form: NormForm;
+    readonly names: TowerBlock['mlp']['names'];
+  },
+): IdleModules =>
+  towerLayers('model.visual.blocks', depth, {
+    size,
+    heads,
+    inner: parts.inner,
+    fn: config.activation('hidden_act', parts.fn),
+    form: parts.form,
+    norms: ['norm1', 'norm2'],
+    attention: {
+      name: 'attn',
+      fused: true,
+      output: 'proj',
+      qkvBias: true,
+      outputBias: true,
+      turns: { wide: 'before', flat: true },
+    },
+    mlp: { name: 'mlp', names: parts.names, bias: true },
+  });
 
 /** Text keys may lie flat in the outer config (files written before transformers 5). */
 function wrap(
@@ -85,13 +114,12 @@ export const qwen2Vl: Architecture = {
     const { size, merge } = vision;
     return wrap(config, 'qwen2', QWEN_2_TEXT, vision, [
       once('model.visual', patches('patch_embed.proj', size, vision.pixels, false)),
-      layers('model.visual.blocks', vision.depth, [
-        layerNorm('norm1', size),
-        layerNorm('norm2', size),
-        dense('attn.qkv', size, 3 * size),
-        dense('attn.proj', size, size),
-        ...twoLayers('mlp', ['fc1', 'fc2'], size, size * vision.config.count('mlp_ratio', 4)),
-      ]),
+      blocks(vision, {
+        inner: size * vision.config.count('mlp_ratio', 4),
+        fn: 'quick_gelu',
+        form: 'layer',
+        names: ['fc1', 'fc2'],
+      }),
       once('model.visual.merger', [
         layerNorm('ln_q', size),
         ...twoLayers('mlp', ['0', '2'], size * merge, size * merge, vision.config.count('hidden_size', 3584)),
@@ -109,15 +137,7 @@ export const qwen25Vl: Architecture = {
     const inner = vision.config.count('intermediate_size', 3420);
     return wrap(config, 'qwen2', QWEN_2_TEXT, vision, [
       once('model.visual', patches('patch_embed.proj', size, vision.pixels, false)),
-      layers('model.visual.blocks', vision.depth, [
-        rmsNorm('norm1', size),
-        rmsNorm('norm2', size),
-        dense('attn.qkv', size, 3 * size),
-        dense('attn.proj', size, size),
-        dense('mlp.gate_proj', size, inner),
-        dense('mlp.up_proj', size, inner),
-        dense('mlp.down_proj', inner, size),
-      ]),
+      blocks(vision, { inner, fn: 'silu', form: 'rms', names: ['gate_proj', 'up_proj', 'down_proj'] }),
       once('model.visual.merger', [
         rmsNorm('ln_q', size),
         ...twoLayers('mlp', ['0', '2'], size * merge, size * merge, vision.config.count('out_hidden_size', 3584)),
@@ -187,13 +207,7 @@ export const qwen3Vl: Architecture = {
         ...patches('patch_embed.proj', size, vision.pixels, true),
         parameter('pos_embed.weight', vision.config.count('num_position_embeddings', 2304) * size),
       ]),
-      layers('model.visual.blocks', vision.depth, [
-        layerNorm('norm1', size),
-        layerNorm('norm2', size),
-        dense('attn.qkv', size, 3 * size),
-        dense('attn.proj', size, size),
-        ...twoLayers('mlp', ['linear_fc1', 'linear_fc2'], size, inner),
-      ]),
+      blocks(vision, { inner, fn: 'gelu_pytorch_tanh', form: 'layer', names: ['linear_fc1', 'linear_fc2'] }),
       once('model.visual.merger', merger(size)),
       ...(deep
         ? [layers('model.visual.deepstack_merger_list', Array.isArray(listed) ? listed.length : 0, merger(joined))]

@@ -78,6 +78,11 @@ export interface IdleModules {
   readonly ops: readonly Op[];
   /** How often they stand there. */
   readonly count: number;
+  /**
+   * The ops run on an image, one after the other, from `hidden_states` to `hidden_states`; features of a vector, and of a head
+   * that turn. Absent: only their widths are known.
+   */
+  readonly runs?: { readonly hiddenSize: number; readonly rotaryDim: number };
 }
 
 /** What replaces the head for scores of whole rows: from `hidden_states` to `logits`; the last linear layer has one output a label. */

@@ -1,6 +1,7 @@
 import { ConfigReader } from '../../config-reader.ts';
-import type { IdleModules, ImageShape } from '../../ops.ts';
-import { dense, layerNorm, layers, once, parameter, patches, projections, rmsNorm, twoLayers } from './blocks.ts';
+import type { Activation, IdleModules, ImageShape } from '../../ops.ts';
+import { dense, layerNorm, once, parameter, patches, rmsNorm, twoLayers } from './blocks.ts';
+import { towerLayers } from './tower-layers.ts';
 
 /** A vision model that several vision-language models hold as `vision_tower`. */
 export interface Tower {
@@ -13,6 +14,26 @@ export interface Tower {
 }
 
 const INDEX_BYTES = 8;
+
+/** Layers as CLIP and SigLIP have them. */
+const encoderLayers = (
+  config: ConfigReader,
+  path: string,
+  size: number,
+  inner: number,
+  fn: Activation,
+  heads = 12,
+): IdleModules =>
+  towerLayers(`${path}.encoder.layers`, config.count('num_hidden_layers', 12), {
+    size,
+    inner,
+    heads: config.count('num_attention_heads', heads),
+    fn: config.activation('hidden_act', fn),
+    form: 'layer',
+    norms: ['layer_norm1', 'layer_norm2'],
+    attention: { name: 'self_attn', output: 'out_proj', qkvBias: true, outputBias: true },
+    mlp: { name: 'mlp', names: ['fc1', 'fc2'], bias: true },
+  });
 
 /** CLIPVisionModel: a class token, learned positions. Source: transformers 5.17 models/clip/modeling_clip.py. */
 function clip(config: ConfigReader, path: string): Tower {
@@ -35,12 +56,7 @@ function clip(config: ConfigReader, path: string): Tower {
         layerNorm('pre_layrnorm', size),
         layerNorm('post_layernorm', size),
       ]),
-      layers(`${path}.encoder.layers`, config.count('num_hidden_layers', 12), [
-        layerNorm('layer_norm1', size),
-        ...projections('self_attn', size, 'out_proj', { qkv: true, output: true }),
-        layerNorm('layer_norm2', size),
-        ...twoLayers('mlp', ['fc1', 'fc2'], size, inner),
-      ]),
+      encoderLayers(config, path, size, inner, 'quick_gelu'),
     ],
   };
 }
@@ -49,7 +65,12 @@ function clip(config: ConfigReader, path: string): Tower {
 export function siglip(
   config: ConfigReader,
   path: string,
-  defaults = { inner: 3072, patch: 16, size: 768, heads: true },
+  defaults: { inner: number; patch: number; size: number; heads: boolean; attentionHeads?: number } = {
+    inner: 3072,
+    patch: 16,
+    size: 768,
+    heads: true,
+  },
 ): Tower {
   const size = config.count('hidden_size', defaults.size);
   const inner = config.count('intermediate_size', defaults.inner);
@@ -78,12 +99,7 @@ export function siglip(
             ]
           : []),
       ]),
-      layers(`${path}.encoder.layers`, config.count('num_hidden_layers', 12), [
-        layerNorm('layer_norm1', size),
-        ...projections('self_attn', size, 'out_proj', { qkv: true, output: true }),
-        layerNorm('layer_norm2', size),
-        ...twoLayers('mlp', ['fc1', 'fc2'], size, inner),
-      ]),
+      encoderLayers(config, path, size, inner, 'gelu_pytorch_tanh', defaults.attentionHeads),
     ],
   };
 }
@@ -106,14 +122,16 @@ function pixtral(config: ConfigReader, path: string): Tower {
         ...patches('patch_conv', size, config.count('num_channels', 3) * patch * patch, false),
         rmsNorm('ln_pre', size),
       ]),
-      layers(`${path}.transformer.layers`, config.count('num_hidden_layers', 24), [
-        rmsNorm('attention_norm', size),
-        dense('feed_forward.gate_proj', size, inner, false),
-        dense('feed_forward.up_proj', size, inner, false),
-        dense('feed_forward.down_proj', inner, size, false),
-        ...projections('attention', size, 'o_proj', { qkv: false, output: false }),
-        rmsNorm('ffn_norm', size),
-      ]),
+      towerLayers(`${path}.transformer.layers`, config.count('num_hidden_layers', 24), {
+        size,
+        inner,
+        heads,
+        fn: config.activation('hidden_act', 'gelu'),
+        form: 'rms',
+        norms: ['attention_norm', 'ffn_norm'],
+        attention: { name: 'attention', output: 'o_proj', qkvBias: false, outputBias: false, turns: {} },
+        mlp: { name: 'feed_forward', names: ['gate_proj', 'up_proj', 'down_proj'], bias: false },
+      }),
     ],
   };
 }
