@@ -1,15 +1,16 @@
 import type { LaunchTarget, PreflightRequest } from '../jobs/index.ts';
-import type { PreflightFlags, RunFlags } from './program.ts';
+import type { CheckFlags, PreflightFlags, RunFlags } from './program.ts';
 
 /** Flags as typed → what a job is asked for. */
 export const preflightRequest = (
   target: LaunchTarget,
-  flags: PreflightFlags & Partial<RunFlags>,
+  flags: PreflightFlags & Partial<RunFlags> & Pick<CheckFlags, 'alternatives'>,
   starts: boolean,
 ): PreflightRequest => ({
   target,
   starts,
   set: flags.set ?? [],
+  ...(flags.alternatives === undefined ? {} : { alternatives: flags.alternatives }),
   ...(flags.gpu === undefined ? {} : { gpu: flags.gpu }),
   ...(flags.model === undefined ? {} : { model: flags.model }),
   policy: {

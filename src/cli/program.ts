@@ -30,6 +30,7 @@ export interface RunFlags extends PreflightFlags {
 }
 
 export interface CheckFlags extends PreflightFlags {
+  readonly alternatives?: number;
   readonly format?: 'text' | 'json' | CheckFormat;
   readonly failOn?: 'rewrite' | 'refuse' | 'unknown';
 }
@@ -163,6 +164,7 @@ export function buildProgram(): Command {
         'unknown',
       ]),
     )
+    .option('--alternatives <n>', 'also show so many other plans that would fit, each with its price', parseCount)
     .addOption(
       new Option('--format <format>', 'what to print; github adds the page to the job summary as well').choices([
         'text',
@@ -179,6 +181,7 @@ export function buildProgram(): Command {
         'snug check --gpu a100-40gb:8 -- torchrun --nproc-per-node 8 train.py --bf16 true',
         'snug check configs/*.yaml --gpu 24GiB --json --fail-on refuse',
         'snug check configs/*.yaml --gpu a100-40gb:8 --format github',
+        'snug check snug.yaml --gpu 12GiB --alternatives 3',
       )}\nExit code: 0 fits as it is, 10 fits after the changes shown, 11 does not fit,\n12 cannot be estimated, 2 usage, 3 the config cannot be read.\n`,
     )
     .action(async (launch: string[], flags: CheckFlags, command: Command) =>

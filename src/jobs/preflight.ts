@@ -27,6 +27,8 @@ export interface PreflightRequest {
   readonly policy: PolicyFlags;
   /** `--set`, as typed. */
   readonly set: readonly string[];
+  /** How many other plans to name beside the best. */
+  readonly alternatives?: number;
   /** Whether the trainer will really be started here: only then its Python is asked which packages import. */
   readonly starts: boolean;
 }
@@ -189,7 +191,12 @@ async function examine(
     ports,
     question,
     surroundings,
-    (around) => planRun({ ...request, surroundings: around }),
+    (around) =>
+      planRun({
+        ...request,
+        surroundings: around,
+        ...(asked.alternatives === undefined ? {} : { alternatives: asked.alternatives }),
+      }),
     changesNamed,
   );
   return {

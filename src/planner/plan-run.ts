@@ -5,6 +5,7 @@ import { type Combination, optionSource } from './combination.ts';
 import { planIfTold } from './if-told.ts';
 import { availableOptions, untoldSettings } from './levers/availability.ts';
 import { LEVERS } from './levers/index.ts';
+import { otherPlans } from './other-plans.ts';
 import { furtherClasses, keeping, permits } from './permits.ts';
 import type { Plan, PlanRequest, Refusal } from './plan.ts';
 import { type EstimateOf, type Limits, type SearchRequest, searchPlan } from './search.ts';
@@ -55,7 +56,16 @@ export function planRun(asked: PlanRequest): Plan {
     estimate: estimateOf(plan.values) ?? before,
   });
   const { best, smallest } = searchPlan(search, (lever) => permits(policy, lever));
-  if (best) return { verdict: 'rewrite', values: best.values, before, ...changesOf(best) };
+  if (best) {
+    const planned = (plan: Combination) => ({ values: plan.values, stepFactor: plan.factor, ...changesOf(plan) });
+    const others = otherPlans(search, best, policy, asked.alternatives ?? 0);
+    return {
+      verdict: 'rewrite',
+      before,
+      ...planned(best),
+      ...(asked.alternatives === undefined ? {} : { alternatives: others.map(planned) }),
+    };
+  }
   const wouldFit = furtherClasses(policy).flatMap((allow) => {
     const wider = searchPlan(search, (lever) => permits({ ...policy, allow: [...policy.allow, allow] }, lever)).best;
     return wider ? [{ allow, ...changesOf(wider) }] : [];

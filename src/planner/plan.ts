@@ -55,6 +55,8 @@ export interface PlanRequest {
   readonly stepSeconds?: StepSeconds;
   /** Device bytes that the estimate of the same values is never below, known sooner than it; absent: there is no such bound. */
   readonly leastBytes?: (values: PlanValues) => Result<number>;
+  /** How many other plans to name beside the best; absent: none. */
+  readonly alternatives?: number;
 }
 
 export type Plan =
@@ -69,6 +71,10 @@ export type Plan =
       readonly verdict: 'rewrite';
       readonly values: PlanValues;
       readonly changes: readonly SpecChange[];
+      /** Predicted step time as a multiple of what it was, at least 1. */
+      readonly stepFactor: number;
+      /** Other ways to make it fit, best first; absent: not asked for. */
+      readonly alternatives?: readonly Alternative[];
       readonly before: MemoryEstimate;
       readonly estimate: MemoryEstimate;
     }
@@ -80,6 +86,14 @@ export type Plan =
       readonly estimate: MemoryEstimate;
       readonly refusal: Refusal;
     };
+
+/** Another plan that fits. */
+export interface Alternative {
+  readonly values: PlanValues;
+  readonly changes: readonly SpecChange[];
+  readonly estimate: MemoryEstimate;
+  readonly stepFactor: number;
+}
 
 /** Why nothing fits, and what would. */
 export interface Refusal {

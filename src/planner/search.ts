@@ -21,6 +21,9 @@ import { LEVERS, type Lever } from './levers/index.ts';
  */
 const MOST_ESTIMATES = 150;
 
+/** The lever with the most options. */
+const FINEST = LEVERS.findIndex(({ id }) => id === 'micro-batch');
+
 /** What a plan must keep to, bytes. */
 export interface Limits {
   readonly deviceBytes: number;
@@ -137,8 +140,14 @@ function bestOfClass(leverClass: LeverClass, smallest: Combination, request: Sea
     .filter((candidate) => candidate.steps.length > 0 && worstClass(candidate) === leverClass)
     .sort(compareTiers);
 
+  // What is too big with the smallest micro batch is too big with any: one estimate rules out the whole group.
+  const couldFit = (candidate: Combination): boolean => {
+    if (candidate.picks[FINEST] === smallest.picks[FINEST]) return true;
+    const floor = applyPicks(values, candidate.picks.with(FINEST, smallest.picks[FINEST]!), optionsOf);
+    return alive(floor) && (overflow(estimateOf(floor.values), limits) === 0 || fits(floor));
+  };
   for (const tier of tiersOf(paid)) {
-    const fitting = tier.filter((candidate) => alive(candidate) && fits(candidate));
+    const fitting = tier.filter((candidate) => alive(candidate) && couldFit(candidate) && fits(candidate));
     if (spent > MOST_ESTIMATES) return relaxed(fitting[0] ?? smallest);
     // A plan that was tried already still fits; some lever more or less makes it another one.
     const open = tier.filter(

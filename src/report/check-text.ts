@@ -1,4 +1,5 @@
 import { assertNever, formatBytes } from '../core/index.ts';
+import type { Alternative } from '../planner/index.ts';
 import { formatOrigin, type SettingName, settingKey } from '../spec/index.ts';
 import { renderChanges } from './change-text.ts';
 import type { CheckReport } from './check-report.ts';
@@ -147,6 +148,23 @@ const verdict = (report: CheckReport, options: TextOptions): string[] => [
   ...modeLine(report, options),
 ];
 
+/** The time of all changes together, where more than one of them takes some. */
+function timeText({ changes, stepFactor }: Pick<Alternative, 'changes' | 'stepFactor'>): string {
+  const slower = new Set(changes.filter(({ cost }) => cost.includes('×')).map(({ lever }) => lever));
+  return slower.size < 2 ? '' : `, about ${stepFactor.toFixed(stepFactor < 1.095 ? 2 : 1)} × the step time in all`;
+}
+
+/** Other ways, each with its changes. */
+const alternatives = (others: readonly Alternative[], options: TextOptions): string[] =>
+  others.flatMap((plan, index) => [
+    wrap(
+      `${paint(options, 'bold', `or ${index + 1}`)}: ${formatBytes(plan.estimate.vram.devicePeakBytes)}${timeText(plan)}`,
+      options.width,
+      2,
+    ),
+    ...renderChanges(plan.changes, { distributed: plan.values.distributed, priced: true }, options),
+  ]);
+
 function planVerdict(report: CheckReport, options: TextOptions): string[] {
   const { plan, budget } = report;
   if (!plan) return [];
@@ -166,7 +184,8 @@ function planVerdict(report: CheckReport, options: TextOptions): string[] {
           2,
         ),
         ...renderChanges(plan.changes, { distributed: plan.values.distributed, priced: true }, options),
-        wrap(`  then ${peaksText(plan.estimate)}`, options.width, 4),
+        wrap(`  then ${peaksText(plan.estimate)}${timeText(plan)}`, options.width, 4),
+        ...alternatives(plan.alternatives ?? [], options),
       ];
     }
     case 'refuse':

@@ -41,8 +41,9 @@ export function hostRamToRent(hostRamBytes: number): number {
 export function howText({ plan, sharded }: GpuFit): string {
   if (plan.verdict === 'refuse') return 'does not fit';
   const levers = [...new Set(plan.changes.map(({ lever }) => lever))];
-  const costs = [...new Set(plan.changes.map(({ cost }) => cost))].filter((cost) => cost !== 'none');
+  const slower = plan.verdict === 'rewrite' && plan.stepFactor >= 1.02;
+  const cost = slower ? ` (about ${plan.stepFactor.toFixed(plan.stepFactor < 1.095 ? 2 : 1)} × the step time)` : '';
   const parts = [...(sharded ? [`${sharded} over them`] : []), ...levers];
   if (parts.length === 0) return 'as it is';
-  return `${parts.join(', ')}${costs.length > 0 ? ` (${costs.join('; ')})` : ''}`;
+  return `${parts.join(', ')}${cost}`;
 }

@@ -205,7 +205,7 @@ describe('replan', () => {
     expect(moved(again)).toEqual([['perDeviceEvalBatchSize', 1]]);
   });
 
-  it('halves the batch of an unknown model, with checkpointing, until nothing is left', () => {
+  it('halves the batch of an unknown model, with checkpointing, until nothing permitted is left', () => {
     const values = toyValues({
       perDeviceTrainBatchSize: 6,
       gradientAccumulationSteps: 2,
@@ -215,7 +215,7 @@ describe('replan', () => {
     const blind = {
       estimate: undefined,
       budget: undefined,
-      policy: { ...DEFAULT_POLICY, allow: ['exact'], maxRetries: 9 },
+      policy: { ...DEFAULT_POLICY, allow: ['exact'], forbid: ['activation-offload'], maxRetries: 9 },
     } as const;
     const attempts: AttemptedPlan[] = [{ values, estimate: undefined }];
     const seen: unknown[] = [];

@@ -192,6 +192,7 @@ export const baseReport: CheckReport = {
 
 export const rewritePlan = {
   verdict: 'rewrite' as const,
+  stepFactor: 1.2,
   values,
   changes: batchChanges,
   before,

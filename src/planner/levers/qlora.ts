@@ -40,4 +40,5 @@ export const qlora: Lever = {
     return [lowers ? { ...set, dtype: computeDtype } : set];
   },
   roughFactor: () => 1.25,
+  loses: () => 'frozen weights lose precision',
 };

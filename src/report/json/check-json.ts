@@ -1,6 +1,6 @@
 import { assertNever, type Diagnostic } from '../../core/index.ts';
 import type { LaunchReading } from '../../dialects/index.ts';
-import type { Refusal } from '../../planner/index.ts';
+import type { Alternative, Refusal } from '../../planner/index.ts';
 import { formatOrigin, type SettingName, type SpecChange, settingKey, type TrainingSpec } from '../../spec/index.ts';
 import type { CheckReport } from '../check-report.ts';
 import { maskSecrets } from '../mask-secrets.ts';
@@ -98,6 +98,15 @@ const launchOf = ({ argv, env, fitted, plan }: CheckReport) =>
         ...(fitted?.byHand ? { by_hand: { ...fitted.byHand, command: maskSecrets(fitted.byHand.command) } } : {}),
       };
 
+/** No prediction of time is finer. */
+const twoDigits = (factor: number): number => Math.round(factor * 100) / 100;
+
+const alternativeJson = ({ changes, estimate, stepFactor }: Alternative) => ({
+  changes: changes.map(changeJson),
+  step_time_factor: twoDigits(stepFactor),
+  estimate: estimateBody(estimate),
+});
+
 function planJson(report: CheckReport) {
   const { plan } = report;
   if (!plan) return null;
@@ -110,8 +119,12 @@ function planJson(report: CheckReport) {
       return {
         verdict: plan.verdict,
         changes: plan.changes.map(changeJson),
+        ...(plan.verdict === 'rewrite' ? { step_time_factor: twoDigits(plan.stepFactor) } : {}),
         estimate: estimateBody(plan.estimate),
         ...launch,
+        ...(plan.verdict === 'rewrite' && plan.alternatives
+          ? { alternatives: plan.alternatives.map(alternativeJson) }
+          : {}),
       };
     case 'refuse':
       return {
