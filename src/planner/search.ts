@@ -144,7 +144,7 @@ function bestOfClass(leverClass: LeverClass, smallest: Combination, request: Sea
   const couldFit = (candidate: Combination): boolean => {
     if (candidate.picks[FINEST] === smallest.picks[FINEST]) return true;
     const floor = applyPicks(values, candidate.picks.with(FINEST, smallest.picks[FINEST]!), optionsOf);
-    return alive(floor) && (overflow(estimateOf(floor.values), limits) === 0 || fits(floor));
+    return alive(floor) && ((!provenTooBig(floor) && overflow(estimateOf(floor.values), limits) === 0) || fits(floor));
   };
   for (const tier of tiersOf(paid)) {
     const fitting = tier.filter((candidate) => alive(candidate) && couldFit(candidate) && fits(candidate));
