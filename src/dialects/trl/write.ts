@@ -1,11 +1,12 @@
 import type { FloatDType } from '../../core/index.ts';
 import type { Lora, LossImpl, Method, Quantization, SettingName } from '../../spec/index.ts';
-import type { FileValue, Layer, Written } from '../dialect.ts';
+import type { FileValue, Layer, StackView, Written } from '../dialect.ts';
 import { cannot, together, wrote } from '../hf-argparser/written.ts';
 import { TRAINING_ARGUMENT_NAMES } from '../hf-trainer/fields.ts';
 import { withoutSearch } from '../hf-trainer/write.ts';
 import { fieldSetter, type SetField, writeTrainingArguments } from '../hf-trainer/write-arguments.ts';
 import { trlGrammar } from './fields.ts';
+import { brokenGroups } from './generation-groups.ts';
 import { GENERATES, LENGTH_KEYS, OFFLOADS } from './objective.ts';
 import type { TrlDetail } from './read.ts';
 import { writeTargets } from './target-modules.ts';
@@ -13,9 +14,16 @@ import { writeTargets } from './target-modules.ts';
 const DTYPE_NAMES: Readonly<Record<FloatDType, string>> = { fp32: 'float32', bf16: 'bfloat16', fp16: 'float16' };
 
 /** Writes into the YAML where the launch has one, into the flag where a flag holds the value. */
-export function writeTrl(layer: Layer<TrlDetail>, setting: SettingName, to: unknown): Written | undefined {
+export function writeTrl(
+  layer: Layer<TrlDetail>,
+  setting: SettingName,
+  to: unknown,
+  { spec }: StackView,
+): Written | undefined {
   const { detail } = layer.reading;
   const { values, start } = detail;
+  const broken = GENERATES.has(start.command) ? brokenGroups(values, spec, setting, to) : undefined;
+  if (broken) return broken;
   const set = fieldSetter(values, (key) => permitted(detail, key));
   switch (setting) {
     case 'maxLength':

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { SettingName } from '../../../src/spec/index.ts';
 import { read, readBack, rewrite, words } from '../phrase-book.ts';
+import { rewritten } from '../rewrites.ts';
 
 const yaml = `# otter, supervised
 model_name_or_path:   acme/otter-3b     # the small one
@@ -174,5 +175,42 @@ describe('what cannot be told', () => {
     const text = 'from trl import SFTConfig\nSFTConfig(max_length=3)\n';
     const own = read('python go.py', { files: { 'go.py': text }, gpus: 1 });
     expect(own.writable('perDeviceTrainBatchSize', 1)).toMatch(/does not parse/);
+  });
+});
+
+describe('a trainer that generates', () => {
+  const grpo = (flags: string): string =>
+    `trl grpo --model_name_or_path acme/otter --per_device_train_batch_size 12 --num_generations 6 ${flags}`;
+
+  it.each<[string, string, Partial<Record<SettingName, unknown>>, string[]]>([
+    ['a smaller pass of the same step', '', { perDeviceTrainBatchSize: 3 }, ['- 12', '+ 3']],
+    [
+      'passes that are no whole groups',
+      '--steps_per_generation 1',
+      { perDeviceTrainBatchSize: 3 },
+      ['1 passes of 3 rows are no whole number of groups of 6 completions'],
+    ],
+    ['passes that are', '--steps_per_generation 2', { perDeviceTrainBatchSize: 3 }, ['- 12', '+ 3']],
+    [
+      'a generation batch of another size',
+      '--generation_batch_size 36',
+      { perDeviceTrainBatchSize: 8 },
+      ['generation_batch_size 36 is no multiple of 8 rows'],
+    ],
+    [
+      'an evaluation of half a group',
+      '--eval_strategy steps --per_device_eval_batch_size 6',
+      { perDeviceEvalBatchSize: 3 },
+      ['an evaluation batch of 3 rows is no whole number of groups of 6 completions'],
+    ],
+    [
+      'an evaluation in groups of its own',
+      '--eval_strategy steps --num_generations_eval 3 --per_device_eval_batch_size 6',
+      { perDeviceEvalBatchSize: 3 },
+      ['- 6', '+ 3'],
+    ],
+    ['no evaluation', '--per_device_eval_batch_size 6', { perDeviceEvalBatchSize: 1 }, ['- 6', '+ 1']],
+  ])('%s', (_, flags, settings, expected) => {
+    expect(rewritten(grpo(flags), {}, settings)).toEqual(expected);
   });
 });
