@@ -40,6 +40,7 @@ export function probeValues(spec: TrainingSpec): Probes {
     optimArgs: [],
     optimTargetModules: [],
     optimizerInBackward: [],
+    embeddingsInFp32: [],
     labelSmoothingFactor: [],
     neftuneNoiseAlpha: [],
     torchCompile: [],

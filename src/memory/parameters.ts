@@ -91,17 +91,17 @@ function addStack(set: ParameterSet, stack: Stack, root: string): number[] {
 }
 
 function tokenHead(set: ParameterSet): ParameterPlan['head'] {
-  const { adapters, description, rest } = set;
+  const { adapters, description, outer } = set;
   const { hiddenSize, vocabSize, head } = description;
   const inFeatures = head.inFeatures ?? hiddenSize;
   addOps(set, head.transform ?? [], '', 1);
   const embedded = set.states.get(firstTable(description))!;
   const tiedWeight = embedded.frozenCopy ?? embedded.weight!;
-  const weight = head.tied ? tiedWeight : set.make(vocabSize, inFeatures, rest, !set.peft, 1, head.name);
-  const bias = head.bias ? set.makeBase(1, vocabSize, 1) : undefined;
+  const weight = head.tied ? tiedWeight : set.make(vocabSize, inFeatures, outer, !set.peft, 1, head.name);
+  const bias = head.bias ? set.makeBase(1, vocabSize, 1, outer) : undefined;
   const plain: ParameterPlan['head'] = { weight, quantised: undefined, bias, adapter: undefined };
   if (adapters.trainsCopyOf(head.name)) {
-    const copy = set.make(vocabSize, inFeatures, rest, true, 1);
+    const copy = set.make(vocabSize, inFeatures, outer, true, 1);
     return { ...plain, weight: copy, frozenCopy: weight };
   }
   if (head.tied && tiedWeight === embedded.weight && tiedWeight.tensor.node) tiedWeight.tensor.node.leaf!.uses += 1;

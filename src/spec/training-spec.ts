@@ -144,6 +144,8 @@ export interface TrainingValues {
   maxGradNorm: number;
   /** Each parameter is updated as soon as its gradient is there, which then ends (torchtune's `optimizer_in_bwd`); not said: no. */
   optimizerInBackward?: boolean;
+  /** Embeddings, head and norms are held in fp32 whatever `dtype` says (axolotl's full training); not said: no. */
+  embeddingsInFp32?: boolean;
   /** 0: none; else the Trainer computes the loss by itself. */
   labelSmoothingFactor: number;
   /** Noise on the embeddings in training; 0: none. */

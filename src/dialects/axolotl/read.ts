@@ -64,7 +64,7 @@ export function readAxolotl(
   const kept = reader.given(['save_total_limit'], orNull(toInteger(1)));
   const clipping = reader.given(['max_grad_norm'], orNull(toNumber));
   const resume = reader.given(['resume_from_checkpoint'], orNull(toText));
-  const spec: TrainingSpec = {
+  const plain: TrainingSpec = {
     ...(model ? { modelNameOrPath: model } : {}),
     objective: objective.setting,
     ...precision,
@@ -83,13 +83,14 @@ export function readAxolotl(
     ...(resume ? { resumeFromCheckpoint: resume } : {}),
     ...adapter.spec,
   };
+  const engine = sharding.engines.some((use) => use.dialect === 'deepspeed-config');
+  const spec: TrainingSpec = { ...plain, ...fp32Embeddings(reader, plain, attention.name, fsdp || engine) };
   const diagnostics: Diagnostic[] = [
     ...reader.diagnostics,
     ...(launched.value.diagnostics ?? []),
     ...sharding.diagnostics,
     ...adapter.diagnostics,
     ...[objective, attention, checkpointing, length, loss, optimizer].flatMap((each) => each.diagnostics),
-    ...fp32Embeddings(reader, spec, attention.name, fsdp),
     ...notInTheEstimate(reader),
     ...ofTheCommand(options.own),
     ...misspelt(reader),
@@ -124,28 +125,19 @@ const pluginNames = (reader: SettingReader): readonly string[] => {
 };
 
 /**
- * Full training keeps embeddings, head and norms in fp32 unless the attention or the loss wants them back in 16 bits.
- * Source: loaders/model.py `_configure_embedding_dtypes`.
+ * Full training keeps embeddings, head and norms in fp32 unless the attention or the loss wants them back in 16 bits; FSDP does
+ * not take two dtypes, and DeepSpeed casts the whole model. Source: loaders/model.py `_configure_embedding_dtypes`.
  */
 function fp32Embeddings(
   reader: SettingReader,
   { method, dtype, lossImpl }: TrainingSpec,
   attention: string | undefined,
-  fsdp: boolean,
-): readonly Diagnostic[] {
+  sharded: boolean,
+): Pick<TrainingSpec, 'embeddingsInFp32'> {
   const casts = attention !== undefined && attention !== 'sdpa' && attention !== 'eager';
   const cut = lossImpl?.value === 'fused' && pluginNames(reader).some((name) => name.endsWith('CutCrossEntropyPlugin'));
-  if (method?.value !== 'full' || dtype?.value === 'fp32' || casts || cut || fsdp) return [];
-  return [
-    warning(
-      'fp32-embeddings',
-      'axolotl trains embeddings, head and norms in fp32 here, which the estimate leaves out',
-      {
-        location: formatOrigin(method.origin.kind === 'default' ? dtype!.origin : method.origin),
-        help: 'set attn_implementation: flash_attention_2, which brings them back to 16 bits',
-      },
-    ),
-  ];
+  if (method?.value !== 'full' || dtype?.value === 'fp32' || casts || cut || sharded) return {};
+  return { embeddingsInFp32: { value: true, origin: { kind: 'derived', from: 'axolotl trains all weights' } } };
 }
 
 /** Keys that change what is held in ways nobody here counts. */

@@ -31,8 +31,9 @@ function stateOf(set: ParameterSet, op: Op, at: string, count: number, scored: b
       if (isWeightless(op.form)) return undefined;
       if (op.sameAs) return usedAgain(set, op.sameAs);
       const size = op.size * (op.groups ?? 1);
-      const weight = row(size);
-      return op.bias ? { weight, bias: row(size) } : { weight };
+      const part = () => set.makeBase(1, size, count, set.outer);
+      const weight = part();
+      return op.bias ? { weight, bias: part() } : { weight };
     }
     case 'activation':
       return op.fn === 'xielu' ? { weight: row(1), bias: row(1) } : undefined;
@@ -96,9 +97,9 @@ function embeddingState(set: ParameterSet, op: EmbeddingOp, path: string, count:
     if (op.fixed === 'parameter') set.groups.push({ parameter: table, count });
     return { weight: table };
   }
-  const frozen = set.makeBase(op.rows, op.size, count);
+  const frozen = set.makeBase(op.rows, op.size, count, set.outer);
   if (!set.adapters.trainsCopyOf(path)) return { weight: frozen };
-  return { weight: set.make(op.rows, op.size, set.rest, true, count), frozenCopy: frozen };
+  return { weight: set.make(op.rows, op.size, set.outer, true, count), frozenCopy: frozen };
 }
 
 /** The token table that a tied head and shared tables stand for. */

@@ -15,6 +15,8 @@ export class ParameterSet {
   readonly base: Dtype;
   /** Dtype of the base's other parameters. */
   readonly rest: Dtype;
+  /** Dtype of embeddings, norms and head. */
+  readonly outer: Dtype;
   quantisedBytes = 0;
   /** Elements of the largest quantised weight. */
   largestQuantised = 0;
@@ -30,6 +32,7 @@ export class ParameterSet {
     this.peft = values.method !== 'full';
     this.base = dtypeCode(values.dtype);
     this.rest = values.quantization?.upcastRestToFp32 ? F32 : this.base;
+    this.outer = values.embeddingsInFp32 ? F32 : this.rest;
   }
 
   /** `count` equal tensors; `path`: of the linear layer whose weight it is. */

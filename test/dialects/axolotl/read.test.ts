@@ -272,6 +272,24 @@ describe('who holds what', () => {
   });
 });
 
+describe('embeddings, head and norms of full training', () => {
+  it.each<[string, string, string]>([
+    ['are fp32', 'bf16: true\n', 'true <- axolotl trains all weights'],
+    [
+      'also without an answer about attention',
+      'bf16: auto\nattn_implementation: sdpa\n',
+      'true <- axolotl trains all weights',
+    ],
+    ['are brought back for flash attention', 'bf16: true\nattn_implementation: flash_attention_2\n', 'absent'],
+    ['are brought back beside adapters', 'bf16: true\nadapter: lora\nlora_r: 8\nlora_target_linear: true\n', 'absent'],
+    ['are like everything in fp32', 'bf16: false\n', 'absent'],
+    ['are left alone by FSDP', 'bf16: true\nfsdp_config: {offload_params: false}\nfsdp_version: 2\n', 'absent'],
+  ])('%s', (_, text, expected) => {
+    const files = { 'e.yml': `base_model: acme/otter\nmicro_batch_size: 1\ngradient_accumulation_steps: 1\n${text}` };
+    expect(said(read('axolotl train e.yml', { files, gpus: 1 }), 'embeddingsInFp32').embeddingsInFp32).toBe(expected);
+  });
+});
+
 describe('what does not go', () => {
   it.each<[string, string, string, RegExp]>([
     ['a quantised model in full', cli, 'load_in_4bit: true\n', /only with an adapter/],
@@ -292,7 +310,6 @@ describe('what does not go', () => {
       'adapter: lora\nload_in_4bit: true\n',
       /load_in_4bit does nothing with adapter: lora/,
     ],
-    ['fp32 embeddings', 'bf16: true\n', /embeddings, head and norms in fp32/],
     ['a slip of the pen', 'sequence_lenn: 3\nattn_implementation: flash_attention_2\n', /has no sequence_lenn/],
     ['a part of the weights', 'unfrozen_parameters: [lm_head]\n', /unfrozen_parameters trains a part/],
     ['context parallelism', 'context_parallel_size: 4\n', /context_parallel_size 4 is not estimated/],
