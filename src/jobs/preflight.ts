@@ -219,10 +219,15 @@ const NO_LAUNCHER = { nodes: 1, processesPerNode: 1, strategy: 'none', offload: 
 
 const isChosen = (chosen: ChosenGpu | readonly Diagnostic[]): chosen is ChosenGpu => 'budget' in chosen;
 
-const estimatorFor =
-  ({ facts }: FoundModel, gpu: ChosenGpu | undefined) =>
-  (values: PlanValues): Result<MemoryEstimate> =>
-    estimateMemory(values, facts, deviceFacts(gpu));
+/** Remembers by the values themselves: the planner asks again for the launch as it came. */
+function estimatorFor({ facts }: FoundModel, gpu: ChosenGpu | undefined) {
+  const known = new WeakMap<PlanValues, Result<MemoryEstimate>>();
+  return (values: PlanValues): Result<MemoryEstimate> => {
+    const estimate = known.get(values) ?? estimateMemory(values, facts, deviceFacts(gpu));
+    known.set(values, estimate);
+    return estimate;
+  };
+}
 
 const boundFor =
   ({ facts }: FoundModel, gpu: ChosenGpu | undefined) =>
