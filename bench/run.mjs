@@ -1,17 +1,26 @@
-// Runs a TypeScript bench module: node bench/run.mjs accuracy.ts [arguments]
-import { resolve } from 'node:path';
-import { createServer } from 'vite';
+// Bundles a TypeScript bench module as the command line is bundled, and runs it: node bench/run.mjs accuracy.ts [arguments]
+import { mkdtempSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { build } from 'vite';
 
 const [name = 'accuracy.ts', ...argv] = process.argv.slice(2);
-const server = await createServer({
-  configFile: false,
-  logLevel: 'error',
-  server: { middlewareMode: true, hmr: false, ws: false, watch: null },
-  optimizeDeps: { noDiscovery: true },
-});
+const folder = mkdtempSync(join(import.meta.dirname, '.bundle-'));
 try {
-  const module = await server.ssrLoadModule(resolve(import.meta.dirname, name));
+  await build({
+    configFile: false,
+    logLevel: 'error',
+    build: {
+      ssr: resolve(import.meta.dirname, name),
+      outDir: folder,
+      target: 'node20',
+      rollupOptions: { output: { entryFileNames: 'bench.mjs' } },
+    },
+    define: { __filename: JSON.stringify('bench'), 'import.meta.dirname': JSON.stringify(import.meta.dirname) },
+    ssr: { noExternal: true, target: 'node' },
+  });
+  const module = await import(pathToFileURL(join(folder, 'bench.mjs')).href);
   process.exitCode = (await module.main(argv)) ?? 0;
 } finally {
-  await server.close();
+  rmSync(folder, { recursive: true });
 }

@@ -12,7 +12,17 @@ export interface VersionFacts {
   readonly keepsQuantisedInputs: boolean;
 }
 
-export const versionFacts = ({ transformers, bitsandbytes }: Versions): VersionFacts => ({
+const KNOWN = new Map<string, VersionFacts>();
+
+/** Remembered: it is asked several times an estimate, and there are few versions. */
+export function versionFacts(versions: Versions): VersionFacts {
+  const key = `${versions.transformers} ${versions.bitsandbytes}`;
+  const facts = KNOWN.get(key) ?? read(versions);
+  KNOWN.set(key, facts);
+  return facts;
+}
+
+const read = ({ transformers, bitsandbytes }: Versions): VersionFacts => ({
   shiftsLogits: isBefore(transformers, '4.49'),
   rebindsLogits: isBefore(transformers, '4.46'),
   loopsExperts: isBefore(transformers, '5'),

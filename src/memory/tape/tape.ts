@@ -9,6 +9,8 @@ export const owner = (name: TermName): number => TERM_NAMES.indexOf(name);
 export const OWNERS: number = TERM_NAMES.length;
 const GRADIENTS = owner('gradients');
 
+const NO_OWNERS = new Float64Array(OWNERS);
+
 /** The CUDA caching allocator hands out multiples of 512 bytes. */
 export const roundUp = (bytes: number): number => Math.ceil(bytes / 512) * 512;
 
@@ -125,13 +127,16 @@ export class Tape {
   private live = new Float64Array(OWNERS);
   private total = 0;
   private peak = 0;
-  private peakOwners = new Float64Array(OWNERS);
+  /** The peak is now: its owners are copied when the first of them goes. */
+  private peaking = false;
+  private peakOwners = NO_OWNERS;
 
   begin(): void {
     if (this.log !== null) this.log = [];
     this.multiplied = false;
     this.live = new Float64Array(OWNERS);
-    this.peakOwners = new Float64Array(OWNERS);
+    this.peakOwners = NO_OWNERS;
+    this.peaking = false;
     this.total = 0;
     this.peak = 0;
     this.at = undefined;
@@ -139,6 +144,7 @@ export class Tape {
   }
 
   end(): Segment {
+    if (this.peaking) this.keepPeak();
     return {
       peak: this.peak,
       peakOwners: this.peakOwners,
@@ -160,8 +166,13 @@ export class Tape {
     if (this.total > this.peak) {
       this.peak = this.total;
       this.peakAt = this.at;
-      this.peakOwners.set(this.live);
+      this.peaking = true;
     }
+  }
+
+  private keepPeak(): void {
+    this.peaking = false;
+    this.peakOwners = this.live.slice();
   }
 
   bytes(bytes: number, to = this.owner): Buffer {
@@ -197,6 +208,7 @@ export class Tape {
   release(buffer: Buffer): void {
     buffer.refs -= 1;
     if (buffer.refs === 0) {
+      if (this.peaking) this.keepPeak();
       this.live[buffer.owner]! -= buffer.bytes;
       this.total -= buffer.bytes;
       if (buffer.id !== 0 && this.log !== null) this.log.push(-buffer.id, 0);
@@ -205,6 +217,7 @@ export class Tape {
 
   /** Moves what a buffer counts for: a gradient handed from the loss to the layers is no logits any more. */
   reown(buffer: Buffer, to: number): void {
+    if (this.peaking) this.keepPeak();
     this.live[buffer.owner]! -= buffer.bytes;
     this.live[to]! += buffer.bytes;
     buffer.owner = to;
@@ -318,6 +331,7 @@ export class Tape {
     } else if (this.gradientsExist) {
       this.release(sum);
     } else {
+      if (this.peaking) this.keepPeak();
       // AccumulateGrad takes the buffer over: it stays until the optimizer has run.
       this.live[sum.owner]! -= sum.bytes;
       this.live[GRADIENTS]! += sum.bytes;
