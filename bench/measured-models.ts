@@ -67,7 +67,7 @@ const known = new Map<string, ModelFacts | string>();
 
 /** Shape of a row's model, or why there is none. */
 export function factsOf(id: string, source: string): ModelFacts | string {
-  // LitGPT's own modules call torch's gelu where transformers writes it out.
+  // LitGPT has modules of its own.
   const own = /litgpt/i.test(source);
   const found = known.get(`${own} ${id}`);
   if (found !== undefined) return found;
@@ -76,13 +76,18 @@ export function factsOf(id: string, source: string): ModelFacts | string {
   return described;
 }
 
+/** A head of its own, and torch's gelu. */
+const asLitGpt = (config: Config): Config => ({
+  ...config,
+  tie_word_embeddings: false,
+  ...(config.hidden_act === 'gelu_new' ? { hidden_act: 'gelu_pytorch_tanh' } : {}),
+});
+
 function describe(id: string, own: boolean): ModelFacts | string {
   const name = SAME_SHAPE[id] ?? id;
   const qwen = /^Qwen\/(Qwen-[\d_]+B)/i.exec(name)?.[1]?.toLowerCase();
   const config = SHAPES[qwen ?? name] ?? findKnownModel(name)?.config;
   if (!config) return `the config of ${id} is not at hand`;
-  const facts = describeModel(
-    own && config.hidden_act === 'gelu_new' ? { ...config, hidden_act: 'gelu_pytorch_tanh' } : config,
-  );
+  const facts = describeModel(own ? asLitGpt(config) : config);
   return facts.ok ? facts.value : facts.error[0]!.message;
 }

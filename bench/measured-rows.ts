@@ -9,6 +9,7 @@ import type {
   Quantization,
   Versions,
 } from '../src/spec/index.ts';
+import { outOfScope } from './measured-scope.ts';
 
 export type Counter = 'allocated' | 'reserved' | 'nvidia-smi' | 'unknown';
 
@@ -19,6 +20,8 @@ export interface MeasuredRow {
   readonly date: string | null;
   readonly trainer: string;
   readonly model: string;
+  /** Billions. */
+  readonly params_b: number | null;
   readonly method: string;
   readonly method_detail: Readonly<Record<string, unknown>>;
   readonly weights_dtype: string | null;
@@ -115,25 +118,6 @@ export function planOfMeasured(row: MeasuredRow): MeasuredPlan | string {
     allocatorConf: row.extras.expandable_segments ? 'expandable_segments:True' : '',
   };
   return { values, device: deviceOf(row) };
-}
-
-/** What snug.yaml has no word for. Reasons, by what the source did. */
-function outOfScope(row: MeasuredRow): string | undefined {
-  const { extras, trainer, source } = row;
-  if (/unsloth/i.test(trainer)) return 'Unsloth: patched modules, real lengths not published';
-  if (extras.cp || extras.tp || extras.pp) return 'tensor, pipeline or context parallel';
-  if (extras.float8 || /fp8|fp4|int8 training/i.test(String(extras.precision ?? ''))) return 'float8 training';
-  if (typeof row.grad_checkpointing === 'string') return 'selective checkpointing of single ops';
-  if (/^swift-lora-/.test(row.id)) {
-    return 'its reserved memory grows by 11 tensors of logits whatever the size of the model: an evaluation whose settings are not published';
-  }
-  if (extras.parallel) return 'layers spread over cards by device_map';
-  if (/lora-fa/.test(row.optimizer ?? '')) return 'LoRA-FA: the optimizer switches off the gradients of A';
-  if (/^int8$/.test(row.weights_dtype ?? '')) return 'weights trained in int8';
-  if (/bare fwd/.test(trainer)) return 'no optimizer step';
-  if (row.seq_kind === 'unknown' || row.grad_checkpointing === null) return 'length or checkpointing not published';
-  if (/GPT|AWQ/.test(String(row.method_detail.quant ?? '')) && /HQQ/.test(source)) return 'quantisation not described';
-  return undefined;
 }
 
 function tokensOf(row: MeasuredRow): number | null {
@@ -323,5 +307,8 @@ const GENERATIONS: readonly (readonly [RegExp, number, number])[] = [
 
 function deviceOf(row: MeasuredRow): DeviceFacts {
   const found = GENERATIONS.find(([pattern]) => pattern.test(row.gpu ?? ''));
-  return found ? { name: row.gpu!, computeCapability: { major: found[1], minor: found[2] } } : {};
+  return {
+    ...(found ? { name: row.gpu!, computeCapability: { major: found[1], minor: found[2] } } : {}),
+    ...(row.gpu_total_gib ? { capacityBytes: Math.round(row.gpu_total_gib * 2 ** 30) } : {}),
+  };
 }

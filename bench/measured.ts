@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { estimateMemory, type MemoryEstimate } from '../src/memory/index.ts';
+import { groupBy } from './error-table.ts';
 import { factsOf } from './measured-models.ts';
 import { type MeasuredRow, planOfMeasured, readMeasuredRows, sourceOf } from './measured-rows.ts';
 
@@ -67,36 +68,39 @@ function intervalOf({ vram }: MemoryEstimate, row: MeasuredRow): readonly [numbe
 
 const percent = (value: number): string => `${(value * 100).toFixed(1)} %`.padStart(8);
 
+/** One line: errors, how often under, intervals held, and row × card pairs that the estimate sorts wrongly. */
 function summarise(name: string, scores: readonly Score[]): string {
   const errors = scores.flatMap(({ error }) => (error === undefined ? [] : [error]));
-  const head = `${name.padEnd(46)} ${String(scores.length).padStart(5)} ${String(scores.length - errors.length).padStart(7)}`;
+  const head = `${name.padEnd(44)} ${String(scores.length).padStart(4)} ${String(scores.length - errors.length).padStart(4)}`;
   if (errors.length === 0) return head;
   const sizes = errors.map(Math.abs).sort((a, b) => a - b);
   const at = (share: number): number => sizes[Math.min(sizes.length - 1, Math.ceil(share * sizes.length) - 1)]!;
   const under = (by: number): number => errors.filter((error) => error < -by).length / errors.length;
-  const inside = scores.filter((s) => s.inside).length / errors.length;
+  const { pairs, falseFits, falseRefusals } = CARDS.map((card) => againstCard(scores, card)).reduce(sumOfPairs);
   return [
     head,
     percent(at(0.5)),
     percent(sizes.reduce((total, size) => total + size, 0) / sizes.length),
     percent(at(0.95)),
     percent(sizes.at(-1)!),
-    percent(errors.reduce((total, error) => total + error, 0) / errors.length),
     percent(under(0.03)),
     percent(under(0.05)),
-    percent(inside),
+    percent(scores.filter((s) => s.inside).length / errors.length),
+    String(pairs).padStart(5),
+    pairs > 0 ? percent(falseFits / pairs) : '',
+    pairs > 0 ? percent(falseRefusals / pairs) : '',
   ].join(' ');
 }
 
-const HEAD = `${''.padEnd(46)}     n refused   median     mean      p95      max     bias  under>3  under>5   inside`;
+const HEAD = `${''.padEnd(44)}    n  out   median     mean      p95      max  under>3  under>5   inside pairs     fits refusals`;
 
-function grouped(scores: readonly Score[], by: (row: MeasuredRow) => string): string[] {
-  const groups = new Map<string, Score[]>();
-  for (const entry of scores) {
-    const key = by(entry.row);
-    groups.set(key, [...(groups.get(key) ?? []), entry]);
-  }
-  return [...groups].map(([name, members]) => summarise(name, members));
+const grouped = (scores: readonly Score[], by: (row: MeasuredRow) => string): string[] =>
+  [...groupBy(scores, ({ row }) => by(row))].map(([name, members]) => summarise(name, members));
+
+/** Architecture of a row's model, as its config names it. */
+function familyOf(row: MeasuredRow): string {
+  const facts = factsOf(row.model, row.source);
+  return typeof facts === 'string' ? 'no config at hand' : facts.modelType;
 }
 
 /** Error against published GPU measurements. Arguments: [measured.jsonl] [--rows PATTERN] [--worst N]. */
@@ -119,6 +123,11 @@ export function main(argv: readonly string[]): number {
   console.log('');
   for (const line of grouped(scores, (row) => row.peak_metric)) console.log(line);
   console.log('');
+  const counted = scores.filter(({ row }) => row.peak_metric !== 'unknown');
+  for (const line of grouped(counted, (row) => row.method)) console.log(line);
+  console.log('');
+  for (const line of grouped(counted, familyOf)) console.log(line);
+  console.log('');
   const best = scores.filter(({ row }) => recommended.has(row.id));
   if (best.length > 0) {
     console.log(summarise('recommended rows', best));
@@ -127,6 +136,12 @@ export function main(argv: readonly string[]): number {
     console.log('');
   }
   for (const line of byCard(scores)) console.log(line);
+  console.log('');
+  const widths = counted.flatMap(({ width }) => (width === undefined ? [] : [width]));
+  const wide = widths.filter((width) => width > 0.25).length / widths.length;
+  console.log(
+    `intervals wider than a quarter of their middle:${percent(wide)}, the widest${percent(Math.max(...widths))}`,
+  );
   console.log('');
   const reasons = new Map<string, number>();
   for (const { refusal } of scores) if (refusal) reasons.set(refusal, (reasons.get(refusal) ?? 0) + 1);
@@ -137,33 +152,49 @@ export function main(argv: readonly string[]): number {
 /** Usable GiB of common cards (torch's total_memory). */
 const CARDS = [7.6, 11.6, 15.6, 23.6, 39.5, 47.4, 79.2];
 
+interface Pairs {
+  readonly pairs: number;
+  readonly falseFits: number;
+  readonly falseRefusals: number;
+}
+
 /**
- * Row × card pairs whose measured peak lies within a quarter of the card: does the estimate of the same counter say the same?
- * Context and reserve allowance would be added alike on both sides and are left out.
+ * Rows whose measured peak lies within a quarter of the card: does the estimate of the same counter say the same? Context and
+ * reserve allowance would be added alike on both sides and are left out.
  */
-function byCard(scores: readonly Score[]): string[] {
-  const lines = ['card GiB   pairs   false fits   false refusals'];
-  let [pairs, fits, refusals] = [0, 0, 0];
-  for (const card of CARDS) {
-    let [n, falseFits, falseRefusals] = [0, 0, 0];
-    for (const { row, error } of scores) {
-      if (error === undefined || row.peak_metric === 'unknown' || Math.abs(row.peak_gib / card - 1) > 0.25) continue;
-      n += 1;
-      const estimated = row.peak_gib * (1 + error);
-      if (row.peak_gib > card && estimated <= card) falseFits += 1;
-      if (row.peak_gib <= card && estimated > card) falseRefusals += 1;
-    }
-    pairs += n;
-    fits += falseFits;
-    refusals += falseRefusals;
-    lines.push(
-      `${String(card).padStart(8)} ${String(n).padStart(7)} ${percent(falseFits / Math.max(1, n)).padStart(12)} ${percent(falseRefusals / Math.max(1, n)).padStart(16)}`,
-    );
-  }
-  lines.push(
-    `     all ${String(pairs).padStart(7)} ${percent(fits / pairs).padStart(12)} ${percent(refusals / pairs).padStart(16)}`,
+function againstCard(scores: readonly Score[], card: number): Pairs {
+  const near = scores.filter(
+    ({ row, error }) =>
+      error !== undefined && row.peak_metric !== 'unknown' && Math.abs(row.peak_gib / card - 1) <= 0.25,
   );
-  return lines;
+  const estimated = ({ row, error }: Score): number => row.peak_gib * (1 + error!);
+  return {
+    pairs: near.length,
+    falseFits: near.filter((score) => score.row.peak_gib > card && estimated(score) <= card).length,
+    falseRefusals: near.filter((score) => score.row.peak_gib <= card && estimated(score) > card).length,
+  };
+}
+
+const sumOfPairs = (a: Pairs, b: Pairs): Pairs => ({
+  pairs: a.pairs + b.pairs,
+  falseFits: a.falseFits + b.falseFits,
+  falseRefusals: a.falseRefusals + b.falseRefusals,
+});
+
+function byCard(scores: readonly Score[]): string[] {
+  const rows = CARDS.map((card) => againstCard(scores, card));
+  const line = (name: string, { pairs, falseFits, falseRefusals }: Pairs): string =>
+    [
+      name.padStart(8),
+      String(pairs).padStart(7),
+      percent(falseFits / Math.max(1, pairs)).padStart(12),
+      percent(falseRefusals / Math.max(1, pairs)).padStart(16),
+    ].join(' ');
+  return [
+    'card GiB   pairs   false fits   false refusals',
+    ...rows.map((pairs, index) => line(String(CARDS[index]), pairs)),
+    line('all', rows.reduce(sumOfPairs)),
+  ];
 }
 
 const gib = (bytes: number): string => (bytes / GIB).toFixed(2).padStart(7);

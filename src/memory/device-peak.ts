@@ -2,7 +2,8 @@ import type { ModelFacts } from '../model/index.ts';
 import type { PlanValues } from '../spec/index.ts';
 import { contextBytes, type DeviceFacts } from './device.ts';
 import { type MemoryEstimate, TERM_NAMES, type TermName } from './estimate.ts';
-import { fragmentationBytes } from './reserved.ts';
+import { intervalsOf } from './intervals.ts';
+import { fragmentationBytes, lossSegmentBytes } from './reserved.ts';
 import type { Sharding } from './sharding.ts';
 import type { Peak } from './walk/timeline.ts';
 
@@ -37,35 +38,21 @@ export function devicePeak(
   terms.fragmentation = wasted;
   terms.cudaContext = context.bytes;
   const reserved = allocated + wasted;
-  const leanest = allocated - lean(values, facts, rowsPerRow);
-  // What the description of the model itself may be off by.
-  const unsure = allocated * (facts.uncertainty ?? 0);
-  // What is allocated is known within a few percent, what the allocator adds to it within a third; 12 % of all holds nine runs in ten.
-  const reservedInterval = {
-    lowBytes: Math.round(Math.max(allocated * 0.8, leanest * 0.95, reserved * 0.88 - (allocated - leanest)) - unsure),
-    highBytes: Math.round(reserved * 1.1 + unsure),
-  };
   return {
     allocatedPeakBytes: allocated,
     reservedPeakBytes: reserved,
     devicePeakBytes: reserved + context.bytes,
-    lowBytes: reservedInterval.lowBytes + context.lowBytes,
-    highBytes: reservedInterval.highBytes + context.highBytes,
-    intervals: {
-      allocated: {
-        lowBytes: Math.round(Math.max(allocated * 0.8, leanest * 0.94) - unsure),
-        highBytes: Math.round(allocated * 1.06 + unsure),
-      },
-      reserved: reservedInterval,
-    },
+    ...intervalsOf({
+      values,
+      facts,
+      sharding,
+      rowsPerRow,
+      allocatedBytes: allocated,
+      fragmentationBytes: wasted,
+      lossSegmentBytes: simulatedBytes === undefined ? 0 : lossSegmentBytes(values, facts, rowsPerRow),
+      context,
+      capacityBytes: device.capacityBytes,
+    }),
     terms,
   };
-}
-
-/** What rows without padding save: fused kernels then take no mask and grouped heads as they are. */
-function lean(values: PlanValues, facts: ModelFacts, rowsPerRow: number): number {
-  if (values.attnImplementation !== 'sdpa' || values.attentionMask) return 0;
-  const rows = values.perDeviceTrainBatchSize * rowsPerRow;
-  const mask = rows * values.maxLength ** 2 * 2;
-  return values.gradientCheckpointing.enabled ? mask : mask * facts.numHiddenLayers;
 }

@@ -4,6 +4,7 @@ import { type OptimizerSettings, optimizerArguments } from './optimizers/optimiz
 import { dtypeCode, Parameter, type ParameterGroup, type ParameterPlan } from './parameters.ts';
 import {
   communicationBytes,
+  flatGradientBytes,
   gatheringOf,
   masterBytes,
   type Sharding,
@@ -38,7 +39,10 @@ export function residentsOf(
     lastingCommunicationBytes: sharding.engine === 'fsdp' ? 0 : communication,
     optimizer: {
       statesBytes: onDevice ? Math.ceil(cost.statesBytes * sharding.stateShare) + masterBytes(plan, sharding) : 0,
-      temporaryBytes: onDevice && !inBackward ? Math.ceil(cost.temporaryBytes * sharding.stateShare) : 0,
+      temporaryBytes:
+        onDevice && !inBackward
+          ? Math.max(Math.ceil(cost.temporaryBytes * sharding.stateShare), flatGradientBytes(plan, sharding))
+          : 0,
       hostBytes: cost.hostBytes,
     },
     referenceBytes: reference ? weightBytes : 0,

@@ -106,6 +106,21 @@ export function shardedGradientBytes(groups: readonly ParameterGroup[], sharding
 export const masterBytes = (plan: ParameterPlan, sharding: Sharding): number =>
   sharding.masterWeights ? Math.ceil(plan.trainable * 4 * sharding.stateShare) : 0;
 
+/** DeepSpeed ZeRO-3 updates so many elements at a time (`sub_group_size`). */
+const SUB_GROUP_ELEMENTS = 1e9;
+
+/**
+ * What DeepSpeed's step makes of the gradients it has kept, bytes: one flat tensor in their dtype and its fp32 copy, of all
+ * trainable elements or, with ZeRO-3, of one sub-group (stage_1_and_2.py `step`, stage3.py `_prepare_fp32_grad_for_sub_group`).
+ */
+export function flatGradientBytes(plan: ParameterPlan, sharding: Sharding): number {
+  if (sharding.engine !== 'deepspeed') return 0;
+  const width = widthOf(dtypeCode(sharding.computeDtype));
+  const elements = plan.trainable * sharding.stateShare;
+  const atOnce = sharding.weightShare < 1 ? Math.min(SUB_GROUP_ELEMENTS, elements) : elements;
+  return Math.ceil(atOnce * (width === 4 ? 4 : width + 4));
+}
+
 /** Parameters gathered for the layer in use, bytes, and how many layers' worth there are at once in a forward pass. */
 export interface Gathering {
   readonly layerBytes: number;
