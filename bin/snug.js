@@ -1,2 +1,6 @@
 #!/usr/bin/env node
-import '../dist/snug.js';
+import module from 'node:module';
+
+// Compiled code is kept between starts where Node can do that (from 22.1 on).
+module.enableCompileCache?.();
+await import('../dist/snug.js');
