@@ -40,7 +40,7 @@ function stateOf(set: ParameterSet, op: Op, at: string, count: number, scored: b
     case 'embedding':
       return embeddingState(set, op, joinPath(at, op.name), count);
     case 'parameter':
-      return { weight: row(op.elements) };
+      return { weight: op.untrained ? set.make(1, op.elements, set.rest, false, count) : row(op.elements) };
     case 'disentangled':
       if (!op.positionKey && op.contentToPosition) useTwice(set.states.get(op.key)!.linear!);
       if (!op.positionQuery && op.positionToContent) useTwice(set.states.get(op.query)!.linear!);

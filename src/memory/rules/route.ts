@@ -28,7 +28,7 @@ export function route(ctx: Context, op: MoeOp, state: MoeState, x: Tensor, given
     case 'corrected_softmax':
       return correctedSoftmax(ctx, op, project({ ...ctx, amp: undefined }, op, state, x, true), rows, x);
     case 'sigmoid':
-      return sigmoid(ctx, op, project(ctx, op, state, x, false), rows, op.routing);
+      return sigmoid(ctx, op, given ? ctx.tape.hold(given) : project(ctx, op, state, x, false), rows, op.routing);
     case 'sparse_mixer':
       return sparseMixer(ctx, op, given!, rows);
   }

@@ -266,11 +266,12 @@ function tokenHead(
 export const untiedBias = (vocabSize: number): Op => ({ op: 'parameter', name: 'bias', elements: vocabSize });
 
 export const bert: Architecture = {
-  modelTypes: ['bert'],
-  source: 'transformers 5.17 models/bert/modeling_bert.py',
-  describe: (config) => {
+  modelTypes: ['bert', 'ernie'],
+  source: 'transformers 5.17 models/bert/modeling_bert.py, models/ernie/modeling_ernie.py',
+  describe: (config, modelType) => {
     const keys = readKeys(config, 30522);
-    return encoderOnly(keys, 'bert', {
+    if (config.flag('use_task_id', false)) config.refuse('an ERNIE with task embeddings is not described');
+    return encoderOnly(keys, modelType, {
       by: 'positions',
       head: tokenHead(
         config,
@@ -284,19 +285,19 @@ export const bert: Architecture = {
         },
         keys.fn,
       ),
-      classifier: pooled('bert', keys),
-      peft: PEFT,
+      classifier: pooled(modelType, keys),
+      peft: modelType === 'bert' ? PEFT : noPeftDefaults,
       buffers: 2,
     });
   },
 };
 
 export const roberta: Architecture = {
-  modelTypes: ['roberta', 'xlm-roberta', 'camembert'],
-  source: 'transformers 5.17 models/roberta/modeling_roberta.py',
+  modelTypes: ['roberta', 'xlm-roberta', 'camembert', 'data2vec-text'],
+  source: 'transformers 5.17 models/roberta/modeling_roberta.py, models/data2vec/modeling_data2vec_text.py',
   describe: (config, modelType) => {
     const keys = readKeys(config, modelType === 'roberta' ? 50265 : 30522);
-    return encoderOnly(keys, 'roberta', {
+    return encoderOnly(keys, modelType === 'data2vec-text' ? 'data2vec_text' : 'roberta', {
       by: 'rows',
       head: tokenHead(
         config,
@@ -305,7 +306,7 @@ export const roberta: Architecture = {
         'gelu',
       ),
       classifier: headed(keys, 'tanh'),
-      peft: modelType === 'camembert' ? noPeftDefaults : PEFT,
+      peft: modelType === 'roberta' || modelType === 'xlm-roberta' ? PEFT : noPeftDefaults,
       buffers: 2,
     });
   },

@@ -3,7 +3,8 @@ import type { Architecture } from './architecture.ts';
 import { add, attention, call, dropout, heads, hiddenNorm, linear, peftDefaults, plainMlp, split } from './parts.ts';
 
 export const gpt2: Architecture = {
-  modelTypes: ['gpt2'],
+  // GPT-SW3 is GPT-2 under a name of its own.
+  modelTypes: ['gpt2', 'gpt-sw3'],
   source: 'transformers 5.17 models/gpt2/modeling_gpt2.py',
   describe: (config) => {
     const hiddenSize = config.count(['n_embd', 'hidden_size'], 768);

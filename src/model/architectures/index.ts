@@ -1,3 +1,4 @@
+import { afmoe } from './afmoe.ts';
 import { apertus } from './apertus.ts';
 import { arcee } from './arcee.ts';
 import type { Architecture } from './architecture.ts';
@@ -40,6 +41,7 @@ import { graniteMoe } from './granite-moe.ts';
 import { helium } from './helium.ts';
 import { hunyuanDense } from './hunyuan-dense.ts';
 import { hunyuanMoe } from './hunyuan-moe.ts';
+import { hunyuan3 } from './hunyuan3.ts';
 import { idefics3 } from './idefics3.ts';
 import { internlm2, internlm3 } from './internlm2.ts';
 import { internvl } from './internvl.ts';
@@ -53,6 +55,7 @@ import { llama4Vision } from './llama4-vision.ts';
 import { llava } from './llava.ts';
 import { mamba } from './mamba.ts';
 import { mamba2 } from './mamba2.ts';
+import { minicpm3 } from './minicpm3.ts';
 import { minimaxM2 } from './minimax-m2.ts';
 import { ministral3, mistral } from './mistral.ts';
 import { mistral3 } from './mistral3.ts';
@@ -183,4 +186,7 @@ export const ARCHITECTURES: readonly Architecture[] = [
   gemma3n,
   gemma4Vision,
   llama4Vision,
+  minicpm3,
+  afmoe,
+  hunyuan3,
 ];

@@ -107,25 +107,39 @@ export function expertsWithGatedShare(
 }
 
 export const qwen3Moe: Architecture = {
-  modelTypes: ['qwen3_moe'],
-  source: 'transformers 5.17 models/qwen3_moe/modeling_qwen3_moe.py',
-  describe: (config) => {
+  modelTypes: ['qwen3_moe', 'mellum'],
+  source: 'transformers 5.17 models/qwen3_moe/modeling_qwen3_moe.py, models/mellum/modeling_mellum.py',
+  describe: (config, modelType) => {
+    const mellum = modelType === 'mellum';
     const keys = readLlamaKeys(config, {
-      hidden: 2048,
-      intermediate: 6144,
-      layers: 24,
+      hidden: mellum ? 2304 : 2048,
+      intermediate: mellum ? 7168 : 6144,
+      layers: mellum ? 28 : 24,
       heads: 32,
       kvHeads: 4,
-      vocab: 151936,
+      vocab: mellum ? 98304 : 151936,
+      ...(mellum ? { headDim: 128 } : {}),
     });
+    const windows = mellum
+      ? config.layerNames('layer_types', keys.layers, ['full_attention', 'sliding_attention'])
+      : [];
+    const blocks = mellum ? config.layerNames('mlp_layer_types', keys.layers, ['dense', 'sparse']) : undefined;
+    // Mellum makes tables and a mask for each kind of layer that it has.
+    const kindsOfLayer = Math.max(1, new Set(windows).size);
     const bias = config.flag('attention_bias', false);
     const options: SelfAttentionOptions = { qkvBias: bias, outputBias: bias, headNorm: 'rms' };
-    const block = moe({ ...experts(config, keys, { size: 768, count: 128, chosen: 8 }), name: 'mlp' });
+    const sparse = experts(
+      config,
+      keys,
+      mellum ? { size: 896, count: 64, chosen: 8 } : { size: 768, count: 128, chosen: 8 },
+    );
+    const block = moe({ ...sparse, normalise: config.flag('norm_topk_prob', mellum), name: 'mlp' });
     return llamaLine(keys, {
       kinds: [sparseLayer(keys, options, block), llamaLayer(keys, options)],
-      order: layerOrder(config, keys.layers),
+      order: blocks ? blocks.map((name) => (name === 'dense' ? 1 : 0)) : layerOrder(config, keys.layers),
       tied: config.flag('tie_word_embeddings', false),
-      masks: 1,
+      masks: kindsOfLayer,
+      rotaryPairs: kindsOfLayer,
       peft: noPeftDefaults,
     });
   },

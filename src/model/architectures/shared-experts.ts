@@ -2,6 +2,13 @@ import type { ConfigReader } from '../config-reader.ts';
 import type { Activation, Op, Routing } from '../ops.ts';
 import { add, call, gatedMlp, moe, PROJECTION_NAMES } from './parts.ts';
 
+const wideSum: readonly Op[] = [
+  { op: 'cast', like: 'fp32', input: 'hidden_states', output: '$wide' },
+  { op: 'cast', like: 'fp32', input: '$shared', output: '$other' },
+  add('$wide', '$other', '$sum'),
+  { op: 'cast', like: { value: 'residuals' }, input: '$sum', output: 'hidden_states' },
+];
+
 /** Experts beside which a dense layer of `shared` features runs for every token (DeepSeek, GLM 4.5). */
 export const expertsWithShared = (options: {
   readonly hiddenSize: number;
@@ -14,6 +21,8 @@ export const expertsWithShared = (options: {
   readonly activation: Activation;
   /** PEFT reaches the stacked weights by the names they had as layers of their own; false: not in this family. */
   readonly named?: boolean;
+  /** The two results are added in fp32 (Hunyuan 3). */
+  readonly addsWide?: boolean;
   /** On the sum, inside the block (A.X K1). */
   readonly after?: readonly Op[];
 }): Op =>
@@ -37,7 +46,7 @@ export const expertsWithShared = (options: {
       arguments: { residuals: 'x' },
       results: { down_proj: '$shared' },
     },
-    add('hidden_states', '$shared', 'hidden_states'),
+    ...(options.addsWide ? wideSum : [add('hidden_states', '$shared', 'hidden_states')]),
     ...(options.after ?? []),
   ]);
 

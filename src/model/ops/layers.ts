@@ -81,6 +81,8 @@ export interface ParameterOp {
   readonly op: 'parameter';
   readonly name: string;
   readonly elements: number;
+  /** It never gets a gradient. */
+  readonly untrained?: boolean;
   /** The value it is read by; absent: nothing on the way reads it. */
   readonly output?: string;
 }
