@@ -111,8 +111,8 @@ export interface LaunchInternals {
   readonly view: StackView;
   /** What the trainer sees, the command's own assignments included. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Edits that make `setting` be `to`. */
-  readonly edit: (setting: SettingName, to: unknown) => Written;
+  /** Edits that make `setting` be `to`; `wanted`: everything that the same rewrite sets. */
+  readonly edit: (setting: SettingName, to: unknown, wanted?: ReadonlyMap<SettingName, unknown>) => Written;
   /** Edits that every started launch needs, changed or not (`{placeholders}` of a native command). */
   readonly always: (changed: ReadonlyMap<SettingName, unknown>) => readonly SourceEdit[];
   /** A launch inside a script: the fitted command put back where it came from. */

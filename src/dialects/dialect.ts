@@ -192,6 +192,8 @@ export interface StackView {
   readonly argv: readonly string[];
   readonly layers: readonly Layer[];
   readonly spec: TrainingSpec;
+  /** All that one rewrite sets, for keys that stand for several settings at once; undefined: one setting alone is asked about. */
+  readonly wanted?: ReadonlyMap<SettingName, unknown>;
 }
 
 /** One change of one place. Equal edits fall together; two different ones on one place are refused. */

@@ -203,7 +203,7 @@ function foldReading(argv: readonly string[], { layers, end }: Walked): LaunchRe
   const internals: LaunchInternals = {
     view,
     environment,
-    edit: (setting, to) => editSetting(view, environment, setting, to),
+    edit: (setting, to, wanted) => editSetting(wanted ? { ...view, wanted } : view, environment, setting, to),
     always: () => [],
   };
   const diagnostics = [

@@ -6,6 +6,7 @@ import { deepspeed } from './deepspeed/index.ts';
 import { deepspeedConfig } from './deepspeed-config/index.ts';
 import type { Dialect } from './dialect.ts';
 import { hfTrainer } from './hf-trainer/index.ts';
+import { litgpt } from './litgpt/index.ts';
 import { llamaFactory } from './llama-factory/index.ts';
 import { llmFoundry } from './llm-foundry/index.ts';
 import { megatron } from './megatron/index.ts';
@@ -33,6 +34,7 @@ export const REGISTRY: readonly Dialect[] = [
   axolotl,
   llamaFactory,
   torchtune,
+  litgpt,
   llmFoundry,
   megatron,
   openRlhf,

@@ -17,7 +17,7 @@ export function writeLaunch(reading: LaunchReading, request: WriteRequest): Resu
   const edits: SourceEdit[] = [];
   const refused: string[] = [];
   for (const [setting, to] of wanted) {
-    const written = internals.edit(setting, to);
+    const written = internals.edit(setting, to, wanted);
     if (written.ok) edits.push(...written.edits);
     else refused.push(`${settingKey(setting)}: ${written.reason}`);
   }

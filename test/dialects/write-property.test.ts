@@ -33,7 +33,14 @@ optimizer:
 loss: {_component_: torch.nn.CrossEntropyLoss}
 dtype: bf16
 `;
+const litgpt = `# four
+checkpoint_dir: checkpoints/dens/otter-3b
+precision: bf16-true
+lora_r: 24
+train: {global_batch_size: 16, micro_batch_size: 8, max_seq_length: 300}   # rows
+`;
 const files = {
+  'l.yaml': litgpt,
   't.yaml': torchtune,
   'c.yaml': yaml,
   'tune.py': script,
@@ -50,6 +57,9 @@ const LAUNCHES = [
   'trl sft --seed 1 --loss_type nll --dtype float16 --packing --use_peft --load_in_8bit true',
   'trl dpo --lora_r 4 --activation_offloading true --max_length 800',
   'trl grpo --max_completion_length=200',
+  'litgpt finetune_lora --config l.yaml --train.micro_batch_size=4',
+  'litgpt finetune_lora acme/otter-3b --train.max_seq_length 90',
+  'litgpt finetune_full acme/otter-3b --devices 2 --train.max_seq_length 90',
   'tune run lora_finetune_single_device --config t.yaml',
   'tune run --nproc_per_node 2 lora_finetune_distributed --config t.yaml batch_size=2 ~clip_grad_norm model.lora_rank=4',
   'tune run lora_finetune_single_device --config qwen2_5/7B_lora_single_device tokenizer.max_seq_len=700',
@@ -112,13 +122,15 @@ const VALUES: Partial<Record<SettingName, readonly unknown[]>> = {
 
 /** Settings that follow from the one that was written: the method from quantization, padding from packing, and so on. */
 const FOLLOWS: Partial<Record<SettingName, readonly SettingName[]>> = {
-  method: ['quantization', 'lora'],
-  quantization: ['method', 'lora', 'dtype'],
+  method: ['quantization', 'lora', 'dtype', 'mixedPrecision', 'optim'],
+  quantization: ['method', 'lora', 'dtype', 'mixedPrecision', 'optim'],
   lora: ['method', 'quantization'],
   dtype: ['quantization', 'lora', 'mixedPrecision'],
   // torchtune packs by flex attention.
   packing: ['paddingFree', 'attentionMask', 'attnImplementation'],
-  perDeviceTrainBatchSize: ['perDeviceEvalBatchSize'],
+  // What litgpt takes for one key: the global batch, a precision for weights and autocast, and so on.
+  perDeviceTrainBatchSize: ['perDeviceEvalBatchSize', 'gradientAccumulationSteps'],
+  mixedPrecision: ['dtype', 'lora'],
   // A generating trainer's rows are its completions.
   maxLength: ['generation'],
 };

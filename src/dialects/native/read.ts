@@ -162,10 +162,10 @@ function foldCommand(
   const internals: LaunchInternals = {
     view,
     environment: inner.internals!.environment,
-    edit: (setting, to) =>
+    edit: (setting, to, wanted) =>
       setting === 'allocatorConf'
         ? editSetting(view, inner.internals!.environment, setting, to)
-        : (editNative(command, spec, setting, to) ?? inner.internals!.edit(setting, to)),
+        : (editNative(command, spec, setting, to) ?? inner.internals!.edit(setting, to, wanted)),
     always: (changed) => alwaysNative(command, spec, changed, view.argv),
   };
   const resume: ResumeSupport = command.resume

@@ -234,13 +234,12 @@ export function builtinConfig(name: string): ReadonlyMap<string, Builtin> | unde
     version: released === undefined ? '0.7' : '0.6.1',
   };
   const lora = /model=\S*\bq?lora_/.test(row) ? `${COMMON_LORA} ` : '';
-  const words = `${COMMON} ${lora}${row}`.split(' ').filter((word) => word !== '');
+  const said = `${COMMON} ${lora}${row}`.split(' ').filter((word) => word !== '');
+  const words = new Map(said.map((word) => [word.slice(0, word.indexOf('=')), word.slice(word.indexOf('=') + 1)]));
+  // Optimizers of bitsandbytes take no such word, so their configs have none; nothing after `=`: the config lacks the key.
+  if (words.get('optim')!.startsWith('bnb.')) words.delete('fused');
   return new Map(
-    words.map((word) => {
-      const equals = word.indexOf('=');
-      const key = word.slice(0, equals);
-      return [KEYS[key]!, { value: inFull(key, word.slice(equals + 1)), origin }];
-    }),
+    [...words].flatMap(([key, text]) => (text === '' ? [] : [[KEYS[key]!, { value: inFull(key, text), origin }]])),
   );
 }
 
