@@ -1,6 +1,7 @@
 import { accelerate } from './accelerate/index.ts';
 import { accelerateConfig } from './accelerate-config/index.ts';
 import { alignmentHandbook } from './alignment-handbook/index.ts';
+import { autotrain } from './autotrain/index.ts';
 import { axolotl } from './axolotl/index.ts';
 import { deepspeed } from './deepspeed/index.ts';
 import { deepspeedConfig } from './deepspeed-config/index.ts';
@@ -31,6 +32,7 @@ export const REGISTRY: readonly Dialect[] = [
   deepspeed,
   python,
   // trainers
+  autotrain,
   axolotl,
   llamaFactory,
   torchtune,
