@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { classify, type Failure, type FailureKind, type Resource, readLog, verdictOf } from '../src/diagnosis/index.ts';
 
@@ -53,8 +53,12 @@ const share = (scores: readonly Score[], what: 'resource' | 'kind' | 'verdict'):
   return `${what} ${right} (${((100 * right) / scores.length).toFixed(1)} %)`;
 };
 
-/** `npm run bench:diagnose -- cases [FOLDER]`: how many of a folder of public cases are read right, each miss with what was said. */
+/** how many of a folder of public cases are read right, each miss with what was said. */
 export async function main([folder = '../shared/oom-cases']: readonly string[]): Promise<number> {
+  if (!existsSync(folder)) {
+    console.log(`no cases in ${folder}`);
+    return 0;
+  }
   const cases = readdirSync(folder)
     .filter((name) => name.endsWith('.json'))
     .sort()

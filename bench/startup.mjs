@@ -17,7 +17,7 @@ function cpuOf(args, cwd) {
     stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
     env: { ...process.env, NO_COLOR: '1' },
   });
-  const micros = Number(child.output[3]);
+  const micros = Number(String(child.output[3]).split(' ')[0]);
   if (!(micros > 0) || child.status === null || child.status >= 70)
     throw new Error(`${args.join(' ')} failed: ${child.output[2]}`);
   return { millis: micros / 1000, status: child.status };

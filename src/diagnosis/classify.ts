@@ -145,6 +145,9 @@ function readCause(evidence: Evidence, finding: Finding, ranked: RankedFindings)
     numbers,
     traits: line.traits,
   };
+  if (signature.id === 'disk-full' && line.traits?.includes('shared-memory')) {
+    return { ...verdict, kind: 'shm', resource: 'shm', confidence: 'medium', candidates: ['disk'] };
+  }
   if (signature.resource !== 'host_ram' || signature.kind === 'config_bug') return verdict;
   // A worker that was killed and a cgroup that says it killed: the limit is the cause, whoever it struck.
   const cgroup =

@@ -33,7 +33,7 @@ export interface FailureNumbers {
 /**
  * What else the traceback runs through, or stands around the line: an inference engine beside the trainer, page-locked host memory,
  * log-probabilities of whole sequences (logits of every position), packed rows, one copy per rank, data being prepared, a search
- * for the batch size that catches errors itself.
+ * for the batch size that catches errors itself, semaphores and segments of shared memory.
  */
 export type Trait =
   | 'vllm'
@@ -42,7 +42,8 @@ export type Trait =
   | 'packed-rows'
   | 'rank-copies'
   | 'preparing-data'
-  | 'batch-search';
+  | 'batch-search'
+  | 'shared-memory';
 
 export interface EvidenceLine {
   /** 1-based line of the attempt's output. */

@@ -45,22 +45,10 @@ export function cleanControls(text: string): string {
   return clean.includes('<span') || clean.includes('</span') ? clean.replace(NOTEBOOK_TAG, '') : clean;
 }
 
-/** A container runtime's JSON line (`{"log":"…\n","stream":"stderr",…}`); any other JSON is data and stays as it is. */
-function unwrapContainerJson(text: string): string {
-  if (!text.startsWith('{"') || !text.includes('"log"') || !text.includes('"stream"')) return text;
-  try {
-    const record = JSON.parse(text) as { log?: unknown; stream?: unknown };
-    const isOutput = record.stream === 'stdout' || record.stream === 'stderr';
-    return isOutput && typeof record.log === 'string' ? cleanControls(record.log.replace(/[\r\n]+$/, '')) : text;
-  } catch {
-    return text;
-  }
-}
-
 /** Reads one line, whatever was put around it. Pure; never fails. */
 export function normaliseLine(raw: string): CleanLine {
   const shown = cleanControls(raw);
-  let text = unwrapContainerJson(shown);
+  let text = shown;
   let rank: number | undefined;
   let level: LogLevel | undefined;
   let weakPrefix = '';

@@ -68,6 +68,8 @@ const LOAD: Clue = {
   code: /\bfrom_pretrained\(|\b\w*model\w*\.(?:to|cuda)\(|\bget_peft_model\(|\bdeepspeed\.initialize\(|accelerator\.prepare\(|\b(?:DDP|DistributedDataParallel|FSDP|FullyShardedDataParallel)\(|\bLLM\(/,
 };
 
+/** Python keeps semaphores and segments in /dev/shm; a full one is reported as a full disk. */
+const SHARED_MEMORY = /multiprocess(?:ing)?[/\\](?:synchronize|shared_memory|heap)\.py$/;
 const VLLM = /[/\\]vllm[/\\]|\bvllm\b|\bLLM\(|\bAsyncLLMEngine\b/;
 /** Preference and RL trainers: logits of every position of a completion, over the whole vocabulary. */
 const SEQUENCE_LOGITS =
@@ -95,6 +97,7 @@ export function placeOf(frames: readonly Frame[]): Place {
   const traits: Place['traits'] = [
     ...(frames.some((frame) => SEQUENCE_LOGITS.test(frame.func)) ? (['sequence-logits'] as const) : []),
     ...(frames.some((frame) => PACKED_ROWS.test(frame.func)) ? (['packed-rows'] as const) : []),
+    ...(frames.some((frame) => SHARED_MEMORY.test(frame.file)) ? (['shared-memory'] as const) : []),
     ...(runsThrough(VLLM) ? (['vllm'] as const) : []),
     ...(runsThrough(PINNED) ? (['pinned-memory'] as const) : []),
   ];

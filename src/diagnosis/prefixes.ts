@@ -64,6 +64,9 @@ export const PREFIXES: readonly LinePrefix[] = [
   { pattern: /^\[[\w./-]+\.[\w./-]*:\d+(?::[\w<>]+)?\]:?\s?/ },
   { pattern: /^\[PID:\d+\]\s?/i },
   { pattern: /^\[\d+\]\s/ },
+  // GitHub Actions, GitLab
+  { pattern: /^##\[(error|warning|debug|command|section)\]/, level: 1 },
+  { pattern: /^section_(?:start|end):\d+:\w+\s*/ },
   // docker compose `trainer-1  | `, srun -l `3: `, pdsh and deepspeed `node07: `
   { pattern: /^[A-Za-z][\w.-]{0,62}\s+\|\s/, weak: true },
   { pattern: /^\s?(\d{1,4}): /, rank: 1, weak: true },

@@ -6,6 +6,10 @@ const FRAME = /^\s*File "([^"]+)", line \d+(?:, in (.+))?$/;
 // rich: `/path/trainer.py:3307 in training_step`
 const RICH_FRAME = /^(\S+\.py):\d+ in (\S+)\s*$/;
 const RICH_CODE = /^\s*❱\s*\d+\s*[│|]?\s*(.*)$/;
+// IPython: `File ~/lib/trainer.py:88, in Trainer.train(self, …)`, `/lib/trainer.py in train(self)`, `Cell In[5], line 3`
+const IPYTHON_FRAME = /^(?:File )?(\S+\.py)(?::\d+,?)? in (?:[\w.<>]*\.)?([\w<>]+)\(/;
+const IPYTHON_CELL = /^(?:Cell |Input )?In ?\[\d+\]/;
+const IPYTHON_CODE = /^-+> ?\d+\s+(\S.*)$/;
 const CARETS = /^[\s~^]+$/;
 
 /** Follows the tracebacks of one rank line by line. */
@@ -53,7 +57,23 @@ export function createTracebackReader(): TracebackReader {
         push({ file: rich[1]!, func: rich[2]!, code: '' });
         return true;
       }
+      const cell = text.includes(' in ') || text.includes('In') ? IPYTHON_FRAME.exec(text) : null;
+      if (cell) {
+        push({ file: cell[1]!, func: cell[2]!, code: '' });
+        return true;
+      }
+      if (IPYTHON_CELL.test(text)) {
+        push({ file: '<cell>', func: '<module>', code: '' });
+        return true;
+      }
       if (!open) return false;
+      const arrow = IPYTHON_CODE.exec(text);
+      if (arrow) {
+        addCode(arrow[1]!);
+        return true;
+      }
+      // The lines around the one that is marked.
+      if (/^\s*\d+(?:\s|$)/.test(text)) return true;
       const richCode = RICH_CODE.exec(text);
       if (richCode) {
         addCode(richCode[1]!);

@@ -1,6 +1,7 @@
 import { countNumbers, readWrapped } from './allocator-report.ts';
 import type { EvidenceLine, Resource } from './failure.ts';
 import { createLineCounter, createLineSplitter, type Piece } from './line-splitter.ts';
+import { linesOfRecord } from './log-record.ts';
 import { type CleanLine, normaliseLine } from './normalise.ts';
 import { placeOf } from './phase.ts';
 import { createProgressReader } from './progress.ts';
@@ -143,6 +144,12 @@ export function createLineWatcher(): LineWatcher {
 
   let stamp: string | undefined;
   const take = (stream: OutputStream, piece: Piece): void => {
+    const inside = piece.text.startsWith('{"') ? linesOfRecord(piece.text) : undefined;
+    if (!inside) takeLine(stream, piece);
+    // Loggers that write JSON put a whole traceback into one record.
+    else for (const text of inside) takeLine(stream, { ...piece, text });
+  };
+  const takeLine = (stream: OutputStream, piece: Piece): void => {
     const line = normaliseLine(piece.text);
     const key = `${stream}/${line.rank ?? ''}`;
     stamp = STAMP.exec(line.shown)?.[1] ?? stamp;

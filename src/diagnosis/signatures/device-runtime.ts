@@ -4,6 +4,17 @@ import type { Signature } from './signature.ts';
 /** Driver, maths and communication libraries that want device memory outside PyTorch's allocator. */
 export const deviceRuntime: readonly Signature[] = [
   {
+    // C and C++ programs that say it on a line of their own.
+    id: 'cuda-malloc-failed',
+    role: 'cause',
+    kind: 'vram_capacity',
+    resource: 'vram',
+    place: 'line',
+    pattern: /cudaMalloc(?:Async)? failed: out of memory|EL0004.{0,80}allocate memory|negligible GPU memory available/,
+    hints: ['cudaMalloc', 'EL0004', 'negligible GPU memory'],
+    skim: ['failed: out of memory', 'EL0004:', 'EL0004]', 'negligible GPU memory'],
+  },
+  {
     id: 'cuda-runtime-out-of-memory',
     role: 'cause',
     kind: 'vram_capacity',
@@ -70,7 +81,9 @@ export const deviceRuntime: readonly Signature[] = [
     kind: 'vram_capacity',
     resource: 'vram',
     place: 'exception',
-    pattern: /RESOURCE_EXHAUSTED: Out of memory\b/,
+    // A TPU's compiler says so before anything runs.
+    pattern:
+      /RESOURCE_EXHAUSTED: (?:Out of memory\b|Attempting to (?:reserve|allocate)\b|.{0,80}[Rr]an out of memory in memory space)/,
     hints: ['RESOURCE_EXHAUSTED'],
     read: (text) => readAllocatorText(text.replace(/trying to allocate/i, 'Tried to allocate')),
   },

@@ -12,11 +12,23 @@ const tried =
 /** Allocations in system RAM that were refused. Refused, not killed: the limit is RAM plus swap, ulimit or overcommit. */
 export const hostMemory: readonly Signature[] = [
   {
+    // RAPIDS and CuPy: the class is that of host memory, the memory is the card's.
+    id: 'device-memory-error-class',
+    role: 'cause',
+    kind: 'vram_capacity',
+    resource: 'vram',
+    place: 'exception',
+    pattern: /std::bad_alloc: out_of_memory: (?:CUDA|RMM)|^cupy\S*OutOfMemoryError|cudaErrorMemoryAllocation/,
+    hints: ['out_of_memory: ', 'cupy', 'cudaErrorMemoryAllocation'],
+    skim: ['out_of_memory: ', 'OutOfMemoryError', 'cudaErrorMemoryAllocation'],
+  },
+  {
     id: 'pinned-host-memory',
     role: 'cause',
     kind: 'host_ram',
     resource: 'host_ram',
-    place: 'exception',
+    // The driver's own log has no exception around it.
+    place: 'line',
     pattern: /cudaHostAlloc.*out of memory|on host: CUDA_ERROR_OUT_OF_MEMORY|could not allocate pinned host memory/,
     hints: ['cudaHostAlloc', 'on host: CUDA_ERROR', 'pinned host memory'],
   },
@@ -26,8 +38,9 @@ export const hostMemory: readonly Signature[] = [
     kind: 'host_ram',
     resource: 'host_ram',
     place: 'exception',
-    pattern: /(?:DefaultCPUAllocator|CPUAllocator\S*\]?[^:]*): (?:can't allocate memory|not enough memory)/,
-    hints: ['CPUAllocator'],
+    pattern:
+      /not enough memory: you tried to allocate|(?:DefaultCPUAllocator|CPUAllocator\S*\]?[^:]*): (?:can't allocate memory|not enough memory)/,
+    hints: ['CPUAllocator', 'not enough memory'],
     read: tried(/you tried to allocate (\d+ bytes)/),
   },
   {
@@ -77,6 +90,34 @@ export const hostMemory: readonly Signature[] = [
     // The words around the number are in the language of the system.
     pattern: /\[WinError 1455\]|\(os error 1455\)/,
     hints: ['WinError 1455', 'os error 1455'],
+  },
+  {
+    id: 'windows-no-memory',
+    role: 'cause',
+    kind: 'host_ram',
+    resource: 'host_ram',
+    place: 'line',
+    pattern: /\b(?:0x[Cc]0000017|-1073741801)\b/,
+    hints: ['0000017', '-1073741801'],
+  },
+  {
+    id: 'java-heap',
+    role: 'cause',
+    kind: 'host_ram',
+    resource: 'host_ram',
+    place: 'exception',
+    pattern: /^java\.lang\.OutOfMemoryError\b/,
+    hints: ['java.lang.OutOfMemoryError'],
+  },
+  {
+    // Colab and Kaggle say it for the process that cannot.
+    id: 'notebook-out-of-ram',
+    role: 'cause',
+    kind: 'host_ram',
+    resource: 'host_ram',
+    place: 'line',
+    pattern: /session crashed after using all available RAM|notebook tried to allocate more memory than is available/,
+    hints: ['all available RAM', 'allocate more memory than is available'],
   },
   {
     id: 'bad-alloc',

@@ -1,7 +1,7 @@
 import type { CleanLine } from '../normalise.ts';
 import { deviceRuntime } from './device-runtime.ts';
 import { hostMemory } from './host-memory.ts';
-import { dataLoader, killedByMemory } from './killed.ts';
+import { dataLoader, goneWithoutAWord, killedByMemory } from './killed.ts';
 import { crashes, echoes, neverMemory } from './never-memory.ts';
 import { recoveredFrom } from './recovered.ts';
 import { diskSpace, sharedMemory } from './shared-memory-and-disk.ts';
@@ -21,6 +21,7 @@ export const SIGNATURES: readonly Signature[] = [
   ...sharedMemory,
   ...diskSpace,
   ...killedByMemory,
+  ...goneWithoutAWord,
   ...echoes,
   ...crashes,
 ];

@@ -56,7 +56,10 @@ export const neverMemory: readonly Signature[] = [
       resource: 'host_ram',
     },
   ),
-  other('too-many-files', 'exception', /Too many open files/, ['Too many open files']),
+  other('too-many-files', 'exception', /Too many open files|received 0 items of ancdata/, [
+    'Too many open files',
+    'items of ancdata',
+  ]),
   other(
     'truncated-file',
     'exception',
@@ -74,7 +77,7 @@ export const neverMemory: readonly Signature[] = [
   other(
     'remote-quota',
     'exception',
-    /RESOURCE_EXHAUSTED(?!: Out of memory)|ResourceExhausted: 429|429 (?:Client Error|Too Many Requests)/,
+    /RESOURCE_EXHAUSTED(?!: Out of memory|: Attempting to (?:reserve|allocate)|:.{0,80}[Rr]an out of memory)|ResourceExhausted: 429|429 (?:Client Error|Too Many Requests)/,
     ['RESOURCE_EXHAUSTED', 'ResourceExhausted', '429 Client', '429 Too Many'],
   ),
   other('scheduler-end', 'line', /CANCELLED AT \S+ DUE TO (?:TIME LIMIT|PREEMPTION|NODE FAILURE)/, ['CANCELLED AT']),
@@ -188,8 +191,8 @@ export const crashes: readonly Signature[] = [
     resource: 'none',
     place: 'line',
     pattern:
-      /^Fatal Python error: (?!MemoryError)|^Segmentation fault\b|exitcode\s*: -11\b|return code = -11\b|\(exitcode: -11\)/,
-    hints: ['Fatal Python error', 'Segmentation fault', 'exitcode', 'return code'],
+      /^Fatal Python error: (?!MemoryError)|^Segmentation fault\b|exitcode\s*: -11\b|return code = -11\b|\(exitcode: -11\)|0x[Cc]0000005\b/,
+    hints: ['Fatal Python error', 'Segmentation fault', 'exitcode', 'return code', '0000005'],
     confidence: 'medium',
   },
 ];

@@ -31,9 +31,12 @@ export const sharedMemory: readonly Signature[] = [
     ['us error encountered', 'US error encountered', 'insufficient shared memory'],
   ),
   shm('shm-dataloader-bus-error', 'exception', /is killed by signal: Bus error/, ['signal: Bus error']),
-  shm('shm-torch-file', 'exception', /unable to (?:write to file|mmap \d+ bytes from file|resize file) <\/torch_/, [
-    '</torch_',
-  ]),
+  shm(
+    'shm-torch-file',
+    'exception',
+    /unable to (?:allocate shared memory\(shm\) for file|write to file|mmap \d+ bytes from file|resize file) <\/torch_/,
+    ['</torch_'],
+  ),
   shm(
     'shm-no-space',
     'line',

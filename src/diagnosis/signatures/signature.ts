@@ -19,9 +19,9 @@ export interface Signature {
   readonly resource: Resource;
   /**
    * `exception`: counts where an exception's own line stands. `line`: counts anywhere but inside a quotation, and indented only
-   * with doubt. `anywhere`: as `line`, and its tools indent it.
+   * with doubt. `anywhere`: as `line`, and its tools indent it. `field`: a field of a tool's own JSON, where the line begins.
    */
-  readonly place: 'exception' | 'line' | 'anywhere';
+  readonly place: 'exception' | 'line' | 'anywhere' | 'field';
   readonly pattern: RegExp;
   /** Words of which one is in every matching line; they make the first, cheap test. */
   readonly hints: readonly string[];
@@ -42,6 +42,7 @@ export type Standing = 'sure' | 'weak' | 'quoted';
 const EXCEPTION_HEAD =
   /^(?:(?:[A-Za-z_]\w*\.)*\w*(?:Error|Exception|Interrupt|Exit|OutOfResources|Failure|Exited)(?:\([\w., ]*\))?(?::|$)|(?:[a-z_]\w*\.)+[A-Z]\w*(?::|$)|\s*what\(\):\s|terminate called after throwing)/;
 const BARE_ERROR = /(?:error|exception|failed|failure|fatal|oom)\b[^"'`]{0,80}[:\]-]\s*$/i;
+const CLASS_AT_END = /(?<=\s)(?:[A-Za-z_]\w*\.)*\w*(?:Error|Exception)(?:\([\w., ]*\))?:\s*$/;
 const QUOTING_START = /^\s*(?:["'`>|{]|[-*#]\s|\/\/)/;
 
 /** The exception's class and punctuation at the start of the line; undefined when it is no exception's own line. */
@@ -55,6 +56,7 @@ const oddQuotes = (text: string): boolean => (text.match(/"/g)?.length ?? 0) % 2
  */
 export function standingOf({ place, role }: Signature, line: CleanLine, index: number): Standing {
   const before = line.text.slice(0, index);
+  if (place === 'field') return line.boxed ? 'quoted' : 'sure';
   if (line.boxed || QUOTING_START.test(line.text) || oddQuotes(before)) return 'quoted';
   if (place === 'anywhere') return 'sure';
   if (place === 'line') return line.indented && role === 'cause' ? 'weak' : 'sure';
@@ -66,5 +68,7 @@ export function standingOf({ place, role }: Signature, line: CleanLine, index: n
     if (!head.startsWith('terminate') && /["`]|(?:^|\s)'/.test(between)) return 'quoted';
     return line.indented && !/^what\(\)/.test(trimmed) ? 'weak' : line.level === 'warning' ? 'weak' : 'sure';
   }
-  return before.trim() === '' || BARE_ERROR.test(before) ? 'weak' : 'quoted';
+  // A class in the middle of a line is no error word of the line's own.
+  const told = before.replace(CLASS_AT_END, '');
+  return before.trim() === '' || BARE_ERROR.test(told) ? 'weak' : 'quoted';
 }

@@ -105,7 +105,7 @@ export const torchAllocator: readonly Signature[] = [
     kind: 'vram_capacity',
     resource: 'vram',
     place: 'exception',
-    pattern: /^(?:torch\.(?:cuda\.)?)?OutOfMemoryError(?::|$)/,
+    pattern: /^(?:torch\.(?:cuda\.)?)?OutOfMemoryError(?::(?! Container killed)|$)/,
     hints: ['OutOfMemoryError'],
     read: readAllocatorText,
   },

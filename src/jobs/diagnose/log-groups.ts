@@ -5,7 +5,7 @@ export interface LogGroup {
 
 /** `rank3`, `rank_3`, `worker-3`, `gpu3`, `node03`, `proc.3`: a number that counts processes of one run. */
 const COUNTED =
-  /(?<![a-z])(rank|local_?rank|worker|node|host|trainer|proc(?:ess)?|gpu|device|replica|pod|r)([-_.=]?)(\d{1,4})(?!\d)/i;
+  /(?<![a-z])(rank|local_?rank|worker|node|host|trainer|proc(?:ess)?|gpu|device|replica|pod)([-_.=]?)(\d{1,4})(?!\d)/i;
 /** torchrun's `--log-dir`: `<run id>/attempt_0/3/stderr.log`. */
 const TORCHRUN = /(\/attempt_\d+\/)(\d+)(\/(?:stdout|stderr)\.log)$/;
 /** The two streams of one process. */

@@ -227,6 +227,7 @@ describe('logs that belong together', () => {
     [['slurm-17_1.out', 'slurm-17_2.out'], 2],
     [['monday.log', 'tuesday.log'], 2],
     [['run-1.log', 'run-2.log'], 2],
+    [['job-r-1.log', 'job-r-2.log'], 2],
     [['a/rank0.log', 'b/rank0.log'], 2],
     [['same.log', 'same.log'], 1],
   ] as const)('%j are %i', (paths, count) => {
