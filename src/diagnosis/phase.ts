@@ -26,9 +26,14 @@ interface Clue {
  */
 const AROUND: readonly Clue[] = [
   {
+    // An inference engine that measures itself before it starts runs a forward pass to do so.
+    phase: 'load',
+    func: /^(?:determine_num_available_blocks|determine_available_memory|profile_run|_dummy_run|capture_model|_?initialize_kv_caches?\w*|init_device)$/,
+  },
+  {
     phase: 'save',
-    func: /^_?(?:async_)?save(?:_(?:model|checkpoint|pretrained|state|state_dict|optimizer|ckpt|adapter|lora|weights|sharded|full|fsdp|zero|to)\w*)?$|save\w*(?:ckpt|checkpoint)|(?:ckpt|checkpoint)\w*_save|^(?:get_)?(?:model_|full_|_full_)?state_dict$|pre_state_dict_hook|^merge_and_unload$|consolidate\w*state|gather_16bit/,
-    code: /\bmerge_and_unload\(|\.save_pretrained\(|\.save_model\(|\.save_checkpoint\(|\btorch\.save\(/,
+    func: /^_?(?:async_)?save(?:_(?:model|checkpoint|pretrained|state|state_dict|optimizer|ckpt|adapter|lora|weights|sharded|full|fsdp|zero|to)\w*)?$|save\w*(?:ckpt|checkpoint)|_save_(?:model|merged|pretrained)\w*|(?:ckpt|checkpoint)\w*_save|^(?:get_)?(?:model_|full_|_full_)?state_dict$|pre_state_dict_hook|^merge_and_unload$|consolidate\w*state|gather_16bit/,
+    code: /\bmerge_and_unload\(|\.save_pretrained\w*\(|\.push_to_hub_merged\(|\.save_model\(|\.save_checkpoint\(|\btorch\.save\(/,
   },
   {
     phase: 'eval',
@@ -46,8 +51,8 @@ const AROUND: readonly Clue[] = [
 const INSIDE: readonly Clue[] = [
   {
     phase: 'optimizer',
-    func: /^(?:_init_group|_?init_state|_?init_group|optimizer_step|_optimizer_step|_?multi_tensor_\w+|_single_tensor_\w+|_take_model_step|_foreach_\w+|initialize_optimizer_states|clip_grad_norm_?\w*|_clip_grad\w*|unscale_\w*|init_optimizer\w*)$/,
-    code: /\boptim\w*\.step\(|\bexp_avg\w*\b|clip_grad_norm_\(|\bstate\[.*\] = torch\.(?:zeros|empty)_like/,
+    func: /^(?:_init_group|_?init_state|_?init_group|optimizer_step|_optimizer_step|_?multi_tensor_\w+|_single_tensor_\w+|_take_model_step|_foreach_\w+|initialize_optimizer_states|clip_grad_norm_?\w*|_clip_grad\w*|_prepare_fp32_grad_for_sub_group|_prepare_sub_group|unscale_and_clip_grads|unscale_\w*|init_optimizer\w*)$/,
+    code: /\boptim\w*\.step\(|_prepare_fp32_grad_for_sub_group\(|\bexp_avg\w*\b|clip_grad_norm_\(|\bstate\[.*\] = torch\.(?:zeros|empty)_like/,
     file: /[/\\]optim(?:izers?)?[/\\]\w+\.py$|[/\\]optimizer\w*\.py$/,
   },
   {
@@ -65,7 +70,7 @@ const INSIDE: readonly Clue[] = [
 const LOAD: Clue = {
   phase: 'load',
   func: /^(?:from_pretrained|from_config|_?load_pretrained_model\w*|_?load_state_dict\w*|load_state_dict_into\w*|_?load_model\w*|_?load_\w*_into_model|load_base_model|build_model|setup_model|create_model|prepare|prepare_model|_prepare_\w+|get_peft_model|dispatch_model|load_adapter|set_module_tensor_to_device|_materialize_copy|create_quantized_param|initialize|to_empty|cuda|load_weights|load_checkpoint_in_model|_move_model_to_device|_init_\w*model\w*)$/,
-  code: /\bfrom_pretrained\(|\b\w*model\w*\.(?:to|cuda)\(|\bget_peft_model\(|\bdeepspeed\.initialize\(|accelerator\.prepare\(|\b(?:DDP|DistributedDataParallel|FSDP|FullyShardedDataParallel)\(|\bLLM\(/,
+  code: /\bfrom_pretrained\(|\w*model\w*\.load_state_dict\(|\b\w*model\w*\.(?:to|cuda)\(|\bget_peft_model\(|\bdeepspeed\.initialize\(|accelerator\.prepare\(|\b(?:DDP|DistributedDataParallel|FSDP|FullyShardedDataParallel)\(|\bLLM\(/,
 };
 
 /** Python keeps semaphores and segments in /dev/shm; a full one is reported as a full disk. */

@@ -161,6 +161,7 @@ const ELSE: Readonly<Record<string, readonly RemedyId[]>> = {
   'truncated-file': ['older-checkpoint'],
   'remote-quota': ['remote-quota'],
   'scheduler-end': ['scheduler'],
+  'ended-from-outside': ['scheduler'],
   'collective-timeout': ['wait-collective'],
   'not-a-number': ['not-a-number'],
   'missing-package': ['install-package'],

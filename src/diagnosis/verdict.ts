@@ -28,6 +28,7 @@ function ofHostRam({ evidence, traits = [] }: Failure): Verdict {
   const bySetting =
     traits.includes('rank-copies') ||
     traits.includes('preparing-data') ||
+    traits.includes('pinned-memory') ||
     main?.signature === 'numpy-memory-error' ||
     main?.signature === 'worker-process-died' ||
     main?.signature === 'pinned-host-memory';

@@ -46,6 +46,18 @@ export const deviceRuntime: readonly Signature[] = [
     candidates: ['vram_capacity', 'config_bug', 'not_memory'],
   },
   {
+    // A full card and a tensor of the wrong layout both end here.
+    id: 'cudnn-not-supported',
+    role: 'possible',
+    kind: 'unknown',
+    resource: 'unknown',
+    place: 'exception',
+    pattern: /\bCUDNN_STATUS_NOT_SUPPORTED\b/,
+    hints: ['CUDNN_STATUS_NOT_SUPPORTED'],
+    confidence: 'low',
+    candidates: ['not_memory', 'vram_capacity'],
+  },
+  {
     id: 'nccl-out-of-memory',
     role: 'cause',
     kind: 'vram_capacity',

@@ -99,7 +99,7 @@ export const echoes: readonly Signature[] = [
     resource: 'unknown',
     place: 'line',
     pattern:
-      /^(?:[\w.]+\.)?(?:ChildFailedError|ProcessRaisedException|ProcessExitedException|CalledProcessError|SignalException|DistBackendError|DistNetworkError|SystemExit|BrokenPipeError|ConnectionResetError|EOFError: *$|WorkerCrashedError|ActorDiedError|RayActorError|RayTaskError)\b|Connection closed by (?:remote )?peer|Some NCCL operations have failed or timed out|^terminate called without an active exception|ncclRemoteError|unhandled (?:cuda|system) error/,
+      /^(?:[\w.]+\.)?(?:ChildFailedError|ProcessRaisedException|ProcessExitedException|CalledProcessError|SignalException(?!: Process \d+ got signal: (?:15|2|1)\b)|DistBackendError|DistNetworkError|SystemExit|BrokenPipeError|ConnectionResetError|EOFError: *$|WorkerCrashedError|ActorDiedError|RayActorError|RayTaskError)\b|Connection closed by (?:remote )?peer|Some NCCL operations have failed or timed out|^terminate called without an active exception|ncclRemoteError|unhandled (?:cuda|system) error/,
     hints: [
       'ChildFailedError',
       'ProcessRaisedException',
@@ -172,13 +172,15 @@ export const crashes: readonly Signature[] = [
       'non-finite',
     ],
   ),
+  crash('ended-from-outside', /^(?:[\w.]+\.)?SignalException: Process \d+ got signal: (?:15|2|1)\b/, ['got signal: ']),
   {
     id: 'python-exception',
     role: 'crash',
     kind: 'not_memory',
     resource: 'none',
     place: 'exception',
-    pattern: /^(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|KeyboardInterrupt)(?:\([\w., ]*\))?(?::|$)/,
+    pattern:
+      /^(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|KeyboardInterrupt)(?:\([\w., ]*\))?(?::|$)|^KeyboardInterrupt$/,
     hints: ['Error', 'Exception', 'KeyboardInterrupt'],
     // In the middle of a huge log an exception matters by its traceback; at the end every line is read.
     skim: ['Traceback', 'KeyboardInterrupt'],
@@ -191,7 +193,7 @@ export const crashes: readonly Signature[] = [
     resource: 'none',
     place: 'line',
     pattern:
-      /^Fatal Python error: (?!MemoryError)|^Segmentation fault\b|exitcode\s*: -11\b|return code = -11\b|\(exitcode: -11\)|0x[Cc]0000005\b/,
+      /^Fatal Python error: (?!MemoryError)|^Segmentation fault\b|exitcode\s*: -11\b|return code = -11\b|\(exitcode: -11\)|exitcode\s*: -6\b|return code = -6\b|\(exitcode: -6\)|0x[Cc]0000005\b/,
     hints: ['Fatal Python error', 'Segmentation fault', 'exitcode', 'return code', '0000005'],
     confidence: 'medium',
   },
