@@ -3,6 +3,8 @@ import { type Buffer, Node, type Tape, type Tensor } from './tape.ts';
 /** Rounds that are walked at either end; the ones between are all alike. */
 const FIRST = 4;
 const LAST = 3;
+/** Allocations that stand for the rounds between in a recording. */
+const PIECES = 32;
 
 /** What a loop hands back. */
 export interface Rounds {
@@ -15,7 +17,7 @@ export interface Rounds {
 /**
  * A loop of `times` rounds; what a round returns goes into a list. The first and the last are walked. What each of those
  * between leaves behind is measured once and stands there as a whole: every round adds the same, so that the peaks lie at the
- * ends, forward and backward. With a recording every round between has an allocation of its own.
+ * ends, forward and backward. In a recording they are a few allocations of whole rounds.
  */
 export function rounds(tape: Tape, times: number, round: (index: number) => Tensor | undefined): Rounds {
   const results: Tensor[] = [];
@@ -31,9 +33,12 @@ export function rounds(tape: Tape, times: number, round: (index: number) => Tens
     walk(FIRST);
     const perRound = tape.saves - saves;
     const inList = results.length > known ? results.at(-1)!.buffer.bytes : 0;
-    const pieces = tape.log === null ? 1 : between;
+    // Rounds share pieces so that a long loop costs no more than a short one; every piece holds whole rounds.
+    const pieces = tape.log === null ? 1 : Math.min(between, PIECES);
+    const share = (index: number): number =>
+      Math.floor(((index + 1) * between) / pieces) - Math.floor((index * between) / pieces);
     const standIn = (bytes: number): Buffer[] =>
-      bytes <= 0 ? [] : Array.from({ length: pieces }, () => tape.bytes((bytes * between) / pieces));
+      bytes <= 0 ? [] : Array.from({ length: pieces }, (_, index) => tape.bytes(bytes * share(index)));
     const kept = tape.held() - before;
     listed.push(...standIn(inList));
     const saved = standIn(kept - inList);
