@@ -22,6 +22,7 @@ export interface PreflightFlags {
 export interface RunFlags extends PreflightFlags {
   readonly retries?: number;
   readonly dryRun?: boolean;
+  readonly ask?: boolean;
   /** `true`: without a folder. */
   readonly continue?: string | true;
   readonly logLimit?: number;
@@ -139,6 +140,7 @@ export function buildProgram(): Command {
     .option('--continue [folder]', 'go on with a run that was broken off: its run folder, or the newest')
     .option('--grace <seconds>', 'from asking the trainer to end to killing it (default 30)', parseDuration)
     .option('--log-limit <size>', 'past it output.log keeps only its head and its end (default 1GiB)', parseSize)
+    .option('--ask', 'show the plan and wait for y or n before a changed run is started')
     .option('--dry-run', 'show the command and every changed file, start nothing')
     .addHelpText(
       'after',

@@ -47,6 +47,7 @@ const MEANINGS = {
     code: EXIT.outOfVram,
     meaning: 'the retry ended at once, without a training step',
   },
+  declined: { code: EXIT.doesNotFit, meaning: 'not wanted, nothing was started' },
   elsewhere: { code: EXIT.usage, meaning: 'nothing was started: it is started by its scheduler' },
   'not-found': { code: EXIT.commandNotFound, meaning: 'command not found' },
   'not-executable': {
@@ -83,6 +84,10 @@ export async function runAction(launch: string[], flags: RunFlags, command: Comm
   const targets = continues && launch.length === 0 ? [] : readLaunchArgs(launch, command);
   if (targets.length > 1)
     command.error('error[usage]: run takes one launch at a time\n  help: snug check looks at several');
+  if (flags.ask && !(process.stdin.isTTY && process.stderr.isTTY))
+    command.error(
+      'error[usage]: --ask needs a terminal to ask on\n  help: snug run --dry-run shows the plan without one',
+    );
   const terminal = createTerminal({ quiet: flags.quiet === true || flags.json === true });
   const ports = createPorts({ online: flags.online === true });
   const stop = await terminal.spin('looking at the launch and the machine');
@@ -97,6 +102,7 @@ export async function runAction(launch: string[], flags: RunFlags, command: Comm
 
 const runFlags = (flags: RunFlags) => ({
   dryRun: flags.dryRun === true,
+  ask: flags.ask === true,
   retriesAsked: flags.retries !== undefined,
   ...(flags.grace === undefined ? {} : { stopGraceMs: flags.grace * 1000 }),
   ...(flags.logLimit === undefined ? {} : { logLimitBytes: flags.logLimit }),
@@ -131,6 +137,18 @@ function createTalk(terminal: Terminal, flags: RunFlags, stopSpinner: () => void
       else if (!(flags.quiet && starts)) terminal.err(renderCheck(report, { ...style, quiet: flags.quiet === true }));
       if (starts && report.plan?.verdict === 'unknown' && !flags.json && !flags.quiet) {
         terminal.err('snug: not estimated: it starts as it came, and is watched');
+      }
+    },
+    confirm: async () => {
+      const { createInterface } = await import('node:readline/promises');
+      const prompt = createInterface({ input: process.stdin, output: process.stderr });
+      try {
+        // An end of input or Ctrl-C is no yes.
+        const closed = new Promise<string>((resolve) => void prompt.once('close', () => resolve('')));
+        const answer = await Promise.race([prompt.question('start it with these changes? [y/N] '), closed]);
+        return /^\s*y(es)?\s*$/i.test(answer);
+      } finally {
+        prompt.close();
       }
     },
     emit: (event) => {

@@ -45,7 +45,8 @@ export function createTerminal(options: { readonly quiet: boolean }): Terminal {
     outColour: wantsColour(stdout, env),
     errColour: wantsColour(stderr, env),
     spin: async (text) => {
-      if (options.quiet || !stderr.isTTY || env.TERM === 'dumb' || env.CI) return SETTLED;
+      // A terminal that was never told its size has 0 columns: the spinner would clear lines without end.
+      if (options.quiet || !stderr.isTTY || !stderr.columns || env.TERM === 'dumb' || env.CI) return SETTLED;
       const { default: ora } = await import('ora');
       const spinner = ora({
         text,

@@ -14,6 +14,7 @@ export type Ending =
         | 'out-of-vram'
         | 'out-of-host-ram'
         | 'no-new-step'
+        | 'declined'
         | 'elsewhere'
         | 'not-found'
         | 'not-executable'

@@ -12,6 +12,8 @@ import { startable } from './startable.ts';
 
 export interface RunRequest extends PreflightRequest {
   readonly dryRun: boolean;
+  /** Whether the user is shown the plan and asked before anything is changed. */
+  readonly ask?: boolean;
   /** Whether `--retries` was given: then also a mode that leaves settings alone may retry smaller. */
   readonly retriesAsked: boolean;
   /** Past it `output.log` keeps only its head and its tail; default 1 GiB. */
@@ -32,6 +34,8 @@ export interface RunHost {
   readonly emit: (event: RunEvent) => void;
   /** Shown before anything is started; `starts`: the run goes on from here. */
   readonly onReport: (report: CheckReport, starts: boolean) => void;
+  /** Asks whether to start with the changes shown; called only where `ask` was given. */
+  readonly confirm?: () => Promise<boolean>;
   /** Registers for signals sent to snug; returns how to stop listening. */
   readonly onSignal: (listener: (signal: NodeJS.Signals) => void) => () => void;
   /** The trainer's output may have ended in the middle of a line (a progress bar); talk begins on a new one. */
@@ -80,6 +84,9 @@ export async function run(ports: Ports, request: RunRequest, host: RunHost): Pro
   if (missing) {
     host.warn(missing);
     return { kind: 'stopped', ending: { whose: 'snug', reason: 'not-found' }, report };
+  }
+  if (request.ask && decision.changes.length > 0 && !(await host.confirm?.())) {
+    return { kind: 'stopped', ending: { whose: 'snug', reason: 'declined' }, report };
   }
   const asked = request.retriesAsked || (outcome.policy.mode === 'rewrite' && !alone);
   return runAttempts(ports, host, {
