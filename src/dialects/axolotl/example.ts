@@ -16,6 +16,7 @@ sample_packing: true
 micro_batch_size: 2
 gradient_accumulation_steps: 4
 optimizer: adamw_torch_fused
+learning_rate: 0.0002
 bf16: auto
 gradient_checkpointing: true
 `;
