@@ -28,6 +28,11 @@ export interface RunFlags extends PreflightFlags {
   readonly logLimit?: number;
   /** Seconds. */
   readonly grace?: number;
+  /** Minutes. */
+  readonly stall?: number;
+  readonly stallAction?: 'report' | 'stop';
+  readonly onEvent?: string;
+  readonly bell?: boolean;
 }
 
 export interface CheckFlags extends PreflightFlags {
@@ -139,6 +144,13 @@ export function buildProgram(): Command {
     .option('--retries <n>', 'how often to start again after running out of VRAM (default 3)', parseCount)
     .option('--continue [folder]', 'go on with a run that was broken off: its run folder, or the newest')
     .option('--grace <seconds>', 'from asking the trainer to end to killing it (default 30)', parseDuration)
+    .option('--stall <minutes>', 'tell when there was no output for so long (default 30, 0: never)', parseDuration)
+    .addOption(new Option('--stall-action <action>', 'what to do then (default report)').choices(['report', 'stop']))
+    .option(
+      '--on-event <command>',
+      'start this, without a shell, with one JSON object on stdin, when something happens',
+    )
+    .option('--bell', 'ring the terminal when the run ends or stands still')
     .option('--log-limit <size>', 'past it output.log keeps only its head and its end (default 1GiB)', parseSize)
     .option('--ask', 'show the plan and wait for y or n before a changed run is started')
     .option('--dry-run', 'show the command and every changed file, start nothing')

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
+import { warning } from '../core/index.ts';
 import {
   type ContinueRequest,
   continueRun,
@@ -16,6 +17,7 @@ import {
   diagnosticJson,
   diagnosticsJson,
   exitText,
+  type RunEvent,
   type RunSummary,
   renderCheck,
   renderDryRun,
@@ -25,6 +27,8 @@ import {
 } from '../report/index.ts';
 import { EXIT } from './exit-codes.ts';
 import { readLaunchArgs } from './launch-args.ts';
+import { createNotices } from './notices.ts';
+import { createNotifier } from './notifier.ts';
 import { createPorts } from './ports.ts';
 import { preflightRequest } from './preflight-request.ts';
 import type { RunFlags } from './program.ts';
@@ -92,11 +96,22 @@ export async function runAction(launch: string[], flags: RunFlags, command: Comm
   const ports = createPorts({ online: flags.online === true });
   const stop = await terminal.spin('looking at the launch and the machine');
   const talk = createTalk(terminal, flags, stop);
+  const notifier = flags.onEvent === undefined ? undefined : createNotifier(flags.onEvent);
+  if (notifier && !notifier.ok) {
+    stop();
+    showDiagnostics(terminal, notifier.error);
+    process.exitCode = EXIT.usage;
+    return;
+  }
+  const bell = flags.bell === true && process.stderr.isTTY === true;
+  const notices = createNotices({ notifier: notifier?.value, bell, exitCodeOf });
+  const host = notices.around(talk.host);
   const result = continues
-    ? await continueRun(ports, continueRequest(targets[0], flags), talk.host)
-    : await run(ports, { ...preflightRequest(targets[0]!, flags, true), ...runFlags(flags) }, talk.host);
+    ? await continueRun(ports, continueRequest(targets[0], flags), host)
+    : await run(ports, { ...preflightRequest(targets[0]!, flags, true), ...runFlags(flags) }, host);
   stop();
   talk.finish(result);
+  for (const problem of await notices.finish(result)) host.warn(warning('on-event', problem));
   process.exitCode = exitCodeOf(result);
 }
 
@@ -104,6 +119,8 @@ const runFlags = (flags: RunFlags) => ({
   dryRun: flags.dryRun === true,
   ask: flags.ask === true,
   retriesAsked: flags.retries !== undefined,
+  ...(flags.stall === undefined ? {} : { stallMs: flags.stall * 60_000 }),
+  ...(flags.stallAction === undefined ? {} : { stallAction: flags.stallAction }),
   ...(flags.grace === undefined ? {} : { stopGraceMs: flags.grace * 1000 }),
   ...(flags.logLimit === undefined ? {} : { logLimitBytes: flags.logLimit }),
 });
@@ -120,6 +137,15 @@ function continueRequest(target: LaunchTarget | undefined, flags: RunFlags): Con
 
 /** Beside this very file once it is built. */
 const WATCHER = fileURLToPath(new URL('./watcher.js', import.meta.url));
+
+/** Said also under `--quiet`. */
+const QUIET_TOO = new Set<RunEvent['kind']>([
+  'given-up',
+  'host-ram-out',
+  'stalled',
+  'gpu-memory-stuck',
+  'made-no-step',
+]);
 
 function createTalk(terminal: Terminal, flags: RunFlags, stopSpinner: () => void) {
   const style = { colour: terminal.errColour, width: terminal.width, unicode: terminal.unicode };
@@ -153,8 +179,7 @@ function createTalk(terminal: Terminal, flags: RunFlags, stopSpinner: () => void
     },
     emit: (event) => {
       if (flags.json) json(runEventJson(event));
-      else if (!flags.quiet || event.kind === 'given-up' || event.kind === 'host-ram-out')
-        terminal.err(renderRunEvent(event, style));
+      else if (!flags.quiet || QUIET_TOO.has(event.kind)) terminal.err(renderRunEvent(event, style));
     },
     beginLine: (unfinished) => {
       const sameScreen = process.stdout.isTTY && process.stderr.isTTY;
@@ -165,7 +190,16 @@ function createTalk(terminal: Terminal, flags: RunFlags, stopSpinner: () => void
       else showDiagnostics(terminal, [diagnostic]);
     },
     onSignal: (listener) => {
-      const listeners = FORWARDED.map((name) => [name, () => listener(name)] as const);
+      const listeners: [NodeJS.Signals, () => void][] = FORWARDED.map((name) => [name, () => listener(name)]);
+      listeners.push(['SIGCONT', () => listener('SIGCONT')]);
+      listeners.push([
+        'SIGTSTP',
+        () => {
+          listener('SIGTSTP');
+          // What the signal would have done had nobody listened.
+          process.kill(process.pid, 'SIGSTOP');
+        },
+      ]);
       for (const [name, heard] of listeners) process.on(name, heard);
       return () => {
         for (const [name, heard] of listeners) process.removeListener(name, heard);

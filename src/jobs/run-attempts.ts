@@ -1,17 +1,18 @@
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import type { Diagnostic, Ports } from '../core/index.ts';
 import { classify, type Evidence, type Failure } from '../diagnosis/index.ts';
 import { detectHardware, type Gpu, sampleVram } from '../hardware/index.ts';
 import type { MemoryEstimate } from '../memory/index.ts';
 import { type AttemptSummary, secretsIn } from '../report/index.ts';
 import type { SpecChange } from '../spec/index.ts';
-import { defaultTimings, startAttempt, startWatcher } from '../supervisor/index.ts';
+import { type AttemptRequest, defaultTimings, type Stall, startAttempt, startWatcher } from '../supervisor/index.ts';
 import { saveLaunch, saveOutcome } from './attempt-files.ts';
 import type { CheckpointWriter } from './checkpoint-of-run.ts';
 import { type ContinueAttempt, saveContinueRecord } from './continue-record.ts';
 import { continueAttempt, earlierWriters } from './continued.ts';
 import { decideNext } from './decide-next.ts';
 import type { EarlierRun } from './earlier-run.ts';
+import { joinNeighbourhood } from './neighbours.ts';
 import { type PlannedAttempt, startingValues } from './next-attempt.ts';
 import type { Preflight } from './preflight.ts';
 import { prepareAttempt } from './prepare-attempt.ts';
@@ -75,6 +76,10 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
   let warned = false;
   let requests = 0;
   const stopListening = host.onSignal((name) => {
+    if (name === 'SIGTSTP' || name === 'SIGCONT') {
+      running?.signal(name);
+      return;
+    }
     signalled ??= name;
     if (running) {
       // SIGUSR1 and SIGUSR2 only warn of an end.
@@ -112,6 +117,14 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
   const gpus = await runningGpus(ports, preflight);
   const sample = gpus.length > 0 ? () => sampleVram(ports, gpus) : undefined;
   const baseline = sample ? await sample() : undefined;
+
+  const neighbourhood = joinNeighbourhood(ports, {
+    pid: host.pid,
+    runFolder: folder.path,
+    outputDir: preflight.reading.spec.outputDir?.value ?? undefined,
+    gpus,
+  });
+  for (const neighbour of neighbourhood.found) host.warn(neighbour);
 
   const end = (ending: Ending): RunResult => {
     const result: RunResult = { kind: 'ended', ending, attempts: summaries, runFolder: folder.path };
@@ -166,6 +179,8 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
       expandableSegments: allocatorConf.includes('expandable_segments:True'),
       ...defaultTimings,
       stopGraceMs: request.request.stopGraceMs ?? defaultTimings.stopGraceMs,
+      outputDir: outputDir === undefined || isAbsolute(outputDir) ? outputDir : join(launch.cwd, outputDir),
+      ...stallOf(request.request, (stall, stops) => host.emit({ kind: 'stalled', ...stall, stops })),
     });
     running = child;
     saveState('running');
@@ -255,6 +270,7 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
 
   const close = async (): Promise<void> => {
     await watcher?.dismiss();
+    neighbourhood.leave();
     stopListening();
   };
   return { go, close };
@@ -274,3 +290,12 @@ const firstAttempt = (preflight: Preflight, changes: readonly SpecChange[]): Pla
   const estimate: MemoryEstimate | undefined = rewritten ? plan.estimate : preflight.report.estimate;
   return { changes, estimate, values: rewritten ? plan.values : startingValues(preflight) };
 };
+
+/** What to do about silence; nothing where it was switched off. */
+function stallOf(
+  { stallMs: afterMs = defaultTimings.stallMs, stallAction }: RunRequest,
+  tell: (stall: Stall, stops: boolean) => void,
+): Pick<AttemptRequest, 'stall'> {
+  const stop = stallAction === 'stop';
+  return afterMs > 0 ? { stall: { afterMs, stop, onStall: (stall) => tell(stall, stop) } } : {};
+}

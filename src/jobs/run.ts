@@ -18,6 +18,10 @@ export interface RunRequest extends PreflightRequest {
   readonly retriesAsked: boolean;
   /** Past it `output.log` keeps only its head and its tail; default 1 GiB. */
   readonly logLimitBytes?: number | undefined;
+  /** Silence of the trainer that is told of; 0: never; default 30 minutes. */
+  readonly stallMs?: number | undefined;
+  /** Whether such a run is ended; default: it is only told. */
+  readonly stallAction?: 'report' | 'stop' | undefined;
   /** From SIGTERM to SIGKILL; default 30 s. */
   readonly stopGraceMs?: number | undefined;
   /** The broken-off run to go on with. */

@@ -28,6 +28,16 @@ export type RunEvent =
       /** Requests to end so far, this one counted: the second stops the tree, the third kills it; 0: only a warning. */
       readonly requests: number;
     }
+  /** No output for a long time. */
+  | {
+      readonly kind: 'stalled';
+      readonly quietMs: number;
+      /** Cores the run keeps busy; undefined: not known. */
+      readonly busyCores: number | undefined;
+      readonly processes: number | undefined;
+      /** The run is ended for it. */
+      readonly stops: boolean;
+    }
   /** The tree is gone and the driver still counts its memory. */
   | { readonly kind: 'gpu-memory-waiting'; readonly heldBytes: number; readonly timeoutMs: number }
   | { readonly kind: 'gpu-memory-freed'; readonly waitedMs: number }

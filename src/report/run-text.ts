@@ -105,6 +105,15 @@ function signalForwarded({ signal, requests }: Extract<RunEvent, { kind: 'signal
   return requests === 1 ? `${passed}; a second ${signal} stops every process of it` : passed;
 }
 
+function stalled({ quietMs, busyCores, processes, stops }: Extract<RunEvent, { kind: 'stalled' }>): string[] {
+  const cores = busyCores === undefined ? '' : busyCores < 0.05 ? 'idle' : `busy on ${busyCores.toFixed(1)} cores`;
+  const state = cores && processes !== undefined ? `; its ${processes} processes are ${cores}` : '';
+  return [
+    `no output for ${formatDuration(quietMs)}${state}`,
+    stops ? '  ending it, as --stall-action stop asks' : '  it is left alone; --stall-action stop would end it',
+  ];
+}
+
 function replanned(event: Extract<RunEvent, { kind: 'replanned' }>, options: TextOptions): string[] {
   const { because, changes, predicted, calibratedBytes, distributed } = event;
   const scaled =
@@ -138,6 +147,8 @@ function eventLines(event: RunEvent, options: TextOptions): readonly string[] {
       return [`stopping every process of the run (${event.because}), by force after ${formatDuration(event.graceMs)}`];
     case 'signal-forwarded':
       return [signalForwarded(event)];
+    case 'stalled':
+      return stalled(event);
     case 'gpu-memory-waiting':
       return [
         `waiting up to ${formatDuration(event.timeoutMs)} for the GPU to give back ${formatBytes(event.heldBytes)}`,

@@ -1,4 +1,5 @@
 import type { Evidence } from '../diagnosis/index.ts';
+import type { Stall } from './stall-watch.ts';
 import type { Watcher } from './watcher/start-watcher.ts';
 
 /** One attempt: what to start and how to look after it. */
@@ -31,6 +32,15 @@ export interface AttemptRequest {
    * there; `false`: a session of its own. Default: whether stdin is a terminal.
    */
   readonly foreground?: boolean;
+  /** Where the trainer saves, absolute: while files grow there, a kill waits. */
+  readonly outputDir?: string | undefined;
+  /** What to do about a run that has gone silent; absent: nothing. */
+  readonly stall?: {
+    readonly afterMs: number;
+    /** Whether it is ended. */
+    readonly stop: boolean;
+    readonly onStall: (stall: Stall) => void;
+  };
   /** Ends the attempt should we be killed; absent: then the trainer ends at its next line of output. */
   readonly watcher?: Watcher | undefined;
   /** `PYTORCH_CUDA_ALLOC_CONF` of the attempt had `expandable_segments:True`; handed on to the evidence. */

@@ -32,7 +32,8 @@ export function createHangGuard({ watcher, stopper, ending, graceMs, stopGraceMs
         timer = undefined;
         if (!stopper || stopper.stopping() || ending() || !watcher.fatal()) return;
         fired = true;
-        void stopper.stop({ graceMs: stopGraceMs });
+        // Nobody saves anything whole after that.
+        void stopper.stop({ graceMs: stopGraceMs, insist: true });
       }, graceMs);
     },
     fired: () => fired,

@@ -24,7 +24,18 @@ export interface HandedOn {
   readonly close: () => Promise<void>;
 }
 
-export function handOn(request: AttemptRequest, child: Child, watcher: LineWatcher, onFatal: () => void): HandedOn {
+export interface HandOnOptions {
+  readonly onFatal: () => void;
+  /** Something came on either stream. */
+  readonly onOutput?: (() => void) | undefined;
+}
+
+export function handOn(
+  request: AttemptRequest,
+  child: Child,
+  watcher: LineWatcher,
+  { onFatal, onOutput }: HandOnOptions,
+): HandedOn {
   const log = openOutputLog(request.logPath, {
     limitBytes: request.logLimitBytes ?? LOG_LIMIT_BYTES,
     secrets: request.secrets,
@@ -40,6 +51,7 @@ export function handOn(request: AttemptRequest, child: Child, watcher: LineWatch
       forwarder.write(chunk);
       if (chunk.at(-1) === LINE_END) unfinished.delete(name);
       else unfinished.add(name);
+      onOutput?.();
       if (watcher.push(name, chunk)) onFatal();
     });
     for (const event of ['end', 'close', 'error']) source.on(event, () => open.delete(name));

@@ -9,6 +9,8 @@ export interface ProcessStat {
   readonly state: string;
   /** Clock ticks since boot; with the pid it names one process for good. */
   readonly startTicks: number;
+  /** Processor time used so far, clock ticks. */
+  readonly cpuTicks: number;
 }
 
 export const hasProc = (): boolean => existsSync('/proc/self/stat');
@@ -25,7 +27,8 @@ export function readStat(pid: number): ProcessStat | undefined {
   const [state, parent, , session] = fields;
   const startTicks = Number(fields[19]);
   if (state === undefined || !Number.isFinite(startTicks)) return undefined;
-  return { pid, parent: Number(parent), session: Number(session), state, startTicks };
+  const cpuTicks = Number(fields[11]) + Number(fields[12]);
+  return { pid, parent: Number(parent), session: Number(session), state, startTicks, cpuTicks };
 }
 
 /** One process for good: a pid comes back into use, a pid with its start time (clock ticks since boot) does not. */

@@ -19,6 +19,8 @@ export interface RelayTo {
   readonly child: Child;
   readonly stopTree: () => void;
   readonly killTree: () => void;
+  /** Sends a signal to every process of the tree. */
+  readonly toTree: (name: NodeJS.Signals) => void;
 }
 
 const send = (pid: number, name: NodeJS.Signals): void => {
@@ -29,7 +31,7 @@ const send = (pid: number, name: NodeJS.Signals): void => {
   }
 };
 
-export function createSignalRelay({ child, stopTree, killTree }: RelayTo): SignalRelay {
+export function createSignalRelay({ child, stopTree, killTree, toTree }: RelayTo): SignalRelay {
   let forwarded: NodeJS.Signals | undefined;
   let requests = 0;
 
@@ -43,6 +45,9 @@ export function createSignalRelay({ child, stopTree, killTree }: RelayTo): Signa
   };
   return {
     relay(name) {
+      // A group whose parent is in another session is not stopped by SIGTSTP, and workers have sessions of their own.
+      if (name === 'SIGTSTP') return toTree('SIGSTOP');
+      if (name === 'SIGCONT') return toTree('SIGCONT');
       if (ENDING.includes(name)) {
         requests++;
         if (requests === 2) stopTree();

@@ -6,10 +6,12 @@ import { createHangGuard } from './hang-guard.ts';
 import { type OomCounters, readOomCounters } from './memory-use.ts';
 import { handOn } from './output.ts';
 import { hasProc } from './proc.ts';
-import { createProcessTree } from './process-tree.ts';
+import { createProcessTree, signalProcess } from './process-tree.ts';
 import { startSampler } from './sampler.ts';
+import { createSaveWatch } from './save-watch.ts';
 import { settle } from './settle.ts';
 import { createSignalRelay } from './signals.ts';
+import { createStallWatch } from './stall-watch.ts';
 import { startChild } from './start-child.ts';
 import { createTreeStopper } from './stop-tree.ts';
 import { stopWithTreeKill } from './stop-without-proc.ts';
@@ -26,6 +28,7 @@ export const startAttempt: StartAttempt = (request) => {
   const mark = guardian?.expect({
     graceMs: stopGraceMs,
     logPath: request.logPath,
+    outputDir: request.outputDir,
     reportPath: join(dirname(request.logPath), WATCHER_REPORT),
   });
   const child = startChild(
@@ -33,12 +36,16 @@ export const startAttempt: StartAttempt = (request) => {
   );
   guardian?.follow(child);
   const tree = child.pid !== undefined && hasProc() ? createProcessTree(child.pid, child.ownSession) : undefined;
-  const stopper = tree ? createTreeStopper(tree, child.pid!) : child.pid && stopWithTreeKill(child.pid);
+  const holdOn = request.outputDir === undefined ? undefined : createSaveWatch(request.outputDir);
+  const stopper = tree ? createTreeStopper(tree, child.pid!, { holdOn }) : child.pid && stopWithTreeKill(child.pid);
   const watcher = createLineWatcher();
   const relay = createSignalRelay({
     child,
     stopTree: () => stopper && void stopper.stop({ graceMs: stopGraceMs }),
     killTree: () => stopper && void stopper.stop({ graceMs: 0 }),
+    toTree: (name) => {
+      for (const stat of tree?.live() ?? []) signalProcess(stat, name);
+    },
   });
   const guard = createHangGuard({
     watcher,
@@ -47,7 +54,20 @@ export const startAttempt: StartAttempt = (request) => {
     graceMs: request.fatalLineGraceMs,
     stopGraceMs: Math.min(stopGraceMs, defaultTimings.afterOomGraceMs),
   });
-  const output = handOn(request, child, watcher, guard.alarm);
+  let stalled = false;
+  const stall =
+    request.stall &&
+    createStallWatch({
+      ...request.stall,
+      tree,
+      onStall: (what) => {
+        request.stall!.onStall(what);
+        if (!request.stall!.stop || !stopper || stopper.stopping() || relay.ending()) return;
+        stalled = true;
+        void stopper.stop({ graceMs: stopGraceMs });
+      },
+    });
+  const output = handOn(request, child, watcher, { onFatal: guard.alarm, onOutput: stall?.alive });
   const sampler = startSampler({
     tree,
     path: request.samplesPath,
@@ -62,12 +82,19 @@ export const startAttempt: StartAttempt = (request) => {
     const survivors = await settle({ tree, stopper: stopper || undefined, output, drainMs, stopGraceMs });
     watcher.end();
     guard.dispose();
+    stall?.dispose();
     const peaks = await sampler.stop();
     await output.close();
     if (survivors.length === 0) guardian?.release();
     return {
       ...exit,
-      stoppedBecause: guard.fired() ? 'fatal-line' : relay.ending() ? 'forwarded-signal' : undefined,
+      stoppedBecause: guard.fired()
+        ? 'fatal-line'
+        : stalled
+          ? 'stall'
+          : relay.ending()
+            ? 'forwarded-signal'
+            : undefined,
       forwardedSignal: relay.forwarded(),
       ...watcher.evidence(),
       peakRamBytes: peaks.ramBytes,

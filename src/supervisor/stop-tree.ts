@@ -5,8 +5,15 @@ import { defaultTimings } from './timings.ts';
 export interface StopOptions {
   /** From SIGTERM to SIGKILL, milliseconds. */
   readonly graceMs: number;
+  /** The kill waits for nothing, not even a save. */
+  readonly insist?: boolean;
   readonly passOnMs?: number;
   readonly killWaitMs?: number;
+}
+
+export interface TreeStopperOptions {
+  /** Asked when the grace is over: while it says yes (a save is under way), the kill waits, up to `defaultTimings.saveLimitMs`. */
+  readonly holdOn?: (() => boolean) | undefined;
 }
 
 /** Ends a process tree. */
@@ -21,7 +28,9 @@ export interface TreeStopper {
  * the middle of their cleanup. Then for whatever it did not reach, then SIGKILL, children first, so that no launcher has time
  * to start a dead rank again. Resolves with the pids that are still there, normally none.
  */
-export function createTreeStopper(tree: ProcessTree, leader: number): TreeStopper {
+export function createTreeStopper(tree: ProcessTree, leader: number, { holdOn }: TreeStopperOptions = {}): TreeStopper {
+  let insisted = false;
+  let holdUntil = Number.POSITIVE_INFINITY;
   let deadline = Number.POSITIVE_INFINITY;
   let running: Promise<readonly number[]> | undefined;
 
@@ -37,7 +46,13 @@ export function createTreeStopper(tree: ProcessTree, leader: number): TreeStoppe
       }
     };
     ask(false);
-    for (let pause = 10; Date.now() < deadline; pause = Math.min(pause * 1.5, 200)) {
+    // Not after somebody insisted on the end.
+    const mayWait = (): boolean => {
+      if (insisted || !holdOn || Date.now() >= holdUntil || !holdOn()) return false;
+      deadline = Math.min(Date.now() + defaultTimings.saveLookMs, holdUntil);
+      return true;
+    };
+    for (let pause = 10; Date.now() < deadline || mayWait(); pause = Math.min(pause * 1.5, 200)) {
       const live = tree.live();
       if (live.length === 0) return [];
       // Without its launcher nobody hands the signal on any more.
@@ -58,6 +73,8 @@ export function createTreeStopper(tree: ProcessTree, leader: number): TreeStoppe
     stop(options) {
       const now = Date.now();
       deadline = Math.min(deadline, now + options.graceMs);
+      if (options.insist || options.graceMs === 0) insisted = true;
+      if (!running) holdUntil = deadline + defaultTimings.saveLimitMs;
       const passOnMs = Math.min(options.passOnMs ?? defaultTimings.passOnMs, options.graceMs / 3);
       running ??= run(now + passOnMs, options.killWaitMs ?? defaultTimings.killWaitMs);
       return running;

@@ -6,6 +6,12 @@ export const defaultTimings = {
   stopGraceMs: 30_000,
   /** After an OOM nobody saves anything worth the full grace. */
   afterOomGraceMs: 10_000,
+  /** How much longer than its grace a tree may live while it is saving: 100 GB onto a slow volume. */
+  saveLimitMs: 600_000,
+  /** Between two looks whether it still is. */
+  saveLookMs: 2_000,
+  /** Silence worth telling of: longer than an evaluation or a tokenizer without a bar usually is. */
+  stallMs: 30 * 60_000,
   /** Short enough to see a peak of a few steps, long enough to cost nothing. */
   sampleEveryMs: 1_000,
   /** After the direct child: a data-loader worker looks for its parent every 5 s, loggers upload their last lines. */

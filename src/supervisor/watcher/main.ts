@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { openOutputLog } from '../output-log.ts';
 import { createProcessTree, type ProcessTree } from '../process-tree.ts';
+import { createSaveWatch } from '../save-watch.ts';
 import { createTreeStopper } from '../stop-tree.ts';
 import { MARK_VARIABLE, type WatcherMessage, type WatcherReport } from './messages.ts';
 
@@ -50,7 +51,7 @@ function readOn(logPath: string): () => void {
   };
 }
 
-async function endAttempt({ mark, graceMs, logPath, reportPath }: Attempt): Promise<void> {
+async function endAttempt({ mark, graceMs, logPath, outputDir, reportPath }: Attempt): Promise<void> {
   const foundAt = new Date().toISOString();
   const report = (endedAt: string | null, left: readonly number[]): void => {
     const content: WatcherReport = { because: 'snug-is-gone', foundAt, endedAt, graceMs, left };
@@ -64,10 +65,12 @@ async function endAttempt({ mark, graceMs, logPath, reportPath }: Attempt): Prom
   report(null, []);
   const close = readOn(logPath);
   const all = tree ?? createProcessTree(0, false);
-  const mark_ = `${MARK_VARIABLE}=${mark}`;
-  all.findMarked(mark_);
-  let left = await createTreeStopper(all, leader).stop({ graceMs, passOnMs: Math.min(PASS_ON_MS, graceMs / 3) });
-  all.findMarked(mark_);
+  const assignment = `${MARK_VARIABLE}=${mark}`;
+  all.findMarked(assignment);
+  const holdOn = outputDir === undefined ? undefined : createSaveWatch(outputDir);
+  const passOnMs = Math.min(PASS_ON_MS, graceMs / 3);
+  let left = await createTreeStopper(all, leader, { holdOn }).stop({ graceMs, passOnMs });
+  all.findMarked(assignment);
   if (all.live().length > 0) left = await createTreeStopper(all, leader).stop({ graceMs: LATECOMER_GRACE_MS });
   close();
   report(new Date().toISOString(), left);

@@ -8,6 +8,7 @@ export type WatcherMessage =
       readonly mark: string;
       readonly graceMs: number;
       readonly logPath: string;
+      readonly outputDir: string | undefined;
       readonly reportPath: string;
     }
   | { readonly kind: 'leader'; readonly leader: ProcessId; readonly ownSession: boolean }

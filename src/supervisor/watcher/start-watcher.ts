@@ -24,6 +24,8 @@ export interface Watcher {
 export interface ExpectedAttempt {
   readonly graceMs: number;
   readonly logPath: string;
+  /** Where the trainer saves; a kill waits while files grow there. */
+  readonly outputDir: string | undefined;
   readonly reportPath: string;
 }
 
