@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { killAndContinue, randomNumbers } from '../support/kill-snug.ts';
+import { killAndContinue } from '../support/kill-snug.ts';
+import { randomNumbers } from '../support/random-numbers.ts';
 import {
   ensureBuilt,
   makeSandbox,

@@ -1,5 +1,6 @@
 import { beforeAll, describe, it } from 'vitest';
-import { killAndContinue, randomNumbers } from '../support/kill-snug.ts';
+import { killAndContinue } from '../support/kill-snug.ts';
+import { randomNumbers } from '../support/random-numbers.ts';
 import { ensureBuilt, SETUP_TIMEOUT_MS } from '../support/snug-cli.ts';
 
 const MOMENTS = Number(process.env.SNUG_SOAK_MOMENTS ?? 200);
