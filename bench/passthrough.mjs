@@ -55,7 +55,10 @@ function drain(argv) {
 }
 
 async function quiet() {
-  const child = spawn(process.execPath, [SNUG, 'run', '-q', '--', 'sleep', String(QUIET_SECONDS + 6)], { cwd, stdio: 'ignore' });
+  const child = spawn(process.execPath, [SNUG, 'run', '-q', '--', 'sleep', String(QUIET_SECONDS + 6)], {
+    cwd,
+    stdio: 'ignore',
+  });
   await new Promise((done) => setTimeout(done, 4000));
   const before = cpuOf(child.pid);
   await new Promise((done) => setTimeout(done, QUIET_SECONDS * 1000));
@@ -74,7 +77,13 @@ const wanted = Math.min(LIMITS.megabytesPerSecond, LIMITS.ofCat * speed(cat));
 const verdict = (good) => (good ? 'ok' : 'MISSED');
 console.log(`${gib} GiB of output, watched and kept`);
 console.log(`  through cat   ${speed(cat).toFixed(0)} MB/s`);
-console.log(`  through snug  ${speed(snug).toFixed(0)} MB/s (at least ${wanted.toFixed(0)}): ${verdict(speed(snug) >= wanted)}`);
-console.log(`  highest RSS   ${snug.peak.toFixed(0)} MiB (at most ${LIMITS.rssMib}): ${verdict(snug.peak <= LIMITS.rssMib)}`);
-console.log(`  quiet run     ${(100 * share).toFixed(2)} % of a core (at most 1): ${verdict(share <= LIMITS.quietCore)}`);
+console.log(
+  `  through snug  ${speed(snug).toFixed(0)} MB/s (at least ${wanted.toFixed(0)}): ${verdict(speed(snug) >= wanted)}`,
+);
+console.log(
+  `  highest RSS   ${snug.peak.toFixed(0)} MiB (at most ${LIMITS.rssMib}): ${verdict(snug.peak <= LIMITS.rssMib)}`,
+);
+console.log(
+  `  quiet run     ${(100 * share).toFixed(2)} % of a core (at most 1): ${verdict(share <= LIMITS.quietCore)}`,
+);
 process.exitCode = speed(snug) >= wanted && snug.peak <= LIMITS.rssMib && share <= LIMITS.quietCore ? 0 : 1;

@@ -2,11 +2,8 @@ import type { OutputStream } from '../diagnosis/index.ts';
 import { createLogFile, type LogFile, reopenLogFile } from './log-file.ts';
 import { createSecretFilter } from './secret-filter.ts';
 
-const PREFIX: Readonly<Record<OutputStream, Buffer>> = {
-  stdout: Buffer.from('out| '),
-  stderr: Buffer.from('err| '),
-};
-const NEWLINE = Buffer.from('\n');
+const PREFIX: Readonly<Record<OutputStream, string>> = { stdout: 'out| ', stderr: 'err| ' };
+const NEWLINE = 0x0a;
 
 /**
  * Writes `output.log`: the bytes of both streams in the order they came, each line led by `out| ` or `err| `. A change of
@@ -48,21 +45,17 @@ export function openOutputLog(path: string, options: OutputLogOptions | 'again')
   });
   const write = (stream: OutputStream, bytes: Uint8Array): void => {
     if (!file || failure !== undefined || bytes.length === 0) return;
-    const parts: Uint8Array[] = [];
-    if (!atLineStart && owner !== stream) {
-      parts.push(NEWLINE);
-      atLineStart = true;
-    }
+    const prefix = PREFIX[stream];
+    const breaks = !atLineStart && owner !== stream ? '\n' : '';
+    const leads = atLineStart || breaks !== '';
     owner = stream;
-    for (let from = 0; from < bytes.length; ) {
-      if (atLineStart) parts.push(PREFIX[stream]);
-      const newline = bytes.indexOf(0x0a, from);
-      const end = newline < 0 ? bytes.length : newline + 1;
-      parts.push(bytes.subarray(from, end));
-      atLineStart = newline >= 0;
-      from = end;
-    }
-    attempt(() => file!.append(Buffer.concat(parts)));
+    atLineStart = bytes.at(-1) === NEWLINE;
+    // Latin-1 keeps every byte as one character, and strings are searched and joined faster than buffers.
+    const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+    const text = whole.toString('latin1', 0, bytes.length - (atLineStart ? 1 : 0));
+    const body = text.replaceAll('\n', `\n${prefix}`);
+    const line = `${breaks}${leads ? prefix : ''}${body}${atLineStart ? '\n' : ''}`;
+    attempt(() => file!.append(Buffer.from(line, 'latin1')));
   };
   return {
     write: (stream, chunk) => write(stream, filters[stream].take(chunk)),

@@ -1,5 +1,6 @@
 import type { LineWatcher, OutputStream } from '../diagnosis/index.ts';
 import type { AttemptRequest } from './contract.ts';
+import { createFloodWatch } from './flood-watch.ts';
 import { createForwarder } from './forward.ts';
 import { openOutputLog } from './output-log.ts';
 import type { Child } from './start-child.ts';
@@ -20,6 +21,8 @@ export interface HandedOn {
   readonly unfinishedLines: () => readonly OutputStream[];
   /** Stops reading, whoever still holds the other end. */
   readonly cutOff: () => void;
+  /** Nothing more will be read: the watcher gets what was kept back. */
+  readonly allRead: () => void;
   /** Hands over what is left and closes the log. */
   readonly close: () => Promise<void>;
 }
@@ -40,6 +43,7 @@ export function handOn(
     limitBytes: request.logLimitBytes ?? LOG_LIMIT_BYTES,
     secrets: request.secrets,
   });
+  const flood = createFloodWatch(watcher);
   const open = new Set<OutputStream>(['stdout', 'stderr']);
   const unfinished = new Set<OutputStream>();
   const forwarders = (['stdout', 'stderr'] as const).map((name) => {
@@ -52,7 +56,7 @@ export function handOn(
       if (chunk.at(-1) === LINE_END) unfinished.delete(name);
       else unfinished.add(name);
       onOutput?.();
-      if (watcher.push(name, chunk)) onFatal();
+      if (flood.push(name, chunk)) onFatal();
     });
     for (const event of ['end', 'close', 'error']) source.on(event, () => open.delete(name));
     return forwarder;
@@ -64,6 +68,7 @@ export function handOn(
       child.stdout.destroy();
       child.stderr.destroy();
     },
+    allRead: flood.end,
     async close() {
       log.close();
       await Promise.all(forwarders.map((forwarder) => forwarder.flush(STALLED_READER_MS)));

@@ -80,6 +80,7 @@ export const startAttempt: StartAttempt = (request) => {
     const exit = await child.exited;
     const drainMs = request.drainMs ?? defaultTimings.drainMs;
     const survivors = await settle({ tree, stopper: stopper || undefined, output, drainMs, stopGraceMs });
+    output.allRead();
     watcher.end();
     guard.dispose();
     stall?.dispose();

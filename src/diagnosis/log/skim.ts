@@ -21,7 +21,8 @@ const NARROW = 4 * KiB;
 
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
-const scan = createByteScan(SKIM_WORDS);
+/** Places where a word of a signature may begin. */
+export const scanForHints = createByteScan(SKIM_WORDS);
 
 /** Takes a log in pieces and hands the watcher what may matter; the rest is only counted. */
 export interface Skimmer {
@@ -39,7 +40,7 @@ function lineStart(bytes: Uint8Array, at: number, least: number): number {
 }
 
 /** A number for a line without its digits, so that a step counter makes no new line of it. */
-function shapeAt(bytes: Uint8Array, at: number): number {
+export function shapeAt(bytes: Uint8Array, at: number): number {
   let shape = 17;
   const start = lineStart(bytes, at, Math.max(0, at - SHAPE_LETTERS));
   const end = Math.min(bytes.length, at + 24);
@@ -97,7 +98,7 @@ export function createSkimmer(watcher: LineWatcher): Skimmer {
     const narrow = (): boolean => readInFull > PLENTY;
     // The last bytes may hold the beginning of a word; they are searched again with what follows.
     const searchable = Math.max(searched, bytes.length - 64);
-    scan(bytes, searched, searchable, (offset) => {
+    scanForHints(bytes, searched, searchable, (offset) => {
       if (offset < at + open - AFTER / 2 || !opensWindow(bytes, offset)) return;
       const start = lineStart(bytes, Math.max(at, offset - (narrow() ? NARROW : BEFORE)), at);
       readOpen(start);
