@@ -129,7 +129,7 @@ function resumeOf(reader: SettingReader): ResumeSupport {
 
 /** Keys of one place without effect on the memory of the step. */
 const IDLE =
-  /^(?:variables|tokenizer|scheduler|max_duration|eval_interval|eval_first|eval_subset_num_batches|seed|run_name|progress_bar|log_to_console|console_log_interval|python_log_level|log_config|loggers|callbacks|save_|train_loader\.dataset|eval_loader|dist_timeout|autoresume|load_|metadata|icl_|eval_gauntlet|optimizer\.|algorithms\.|model\.use_auth_token|model\.pretrained$|model\.init_device|train_loader\.|fsdp_config\.(?:limit_all_gathers|state_dict_type|sync_module_states|verbose|backward_prefetch|forward_prefetch|use_orig_params))/;
+  /^(?:variables|tokenizer|scheduler|max_duration|eval_interval|eval_first|eval_subset_num_batches|seed|run_name|progress_bar|log_to_console|console_log_interval|python_log_level|log_config|loggers|callbacks|save_|train_loader\.dataset|eval_loader|dist_timeout|autoresume|load_|metadata|icl_|eval_gauntlet|optimizer\.|algorithms\.|model\.use_auth_token|model\.config_overrides\.(?:max_seq_len|n_positions|max_position_embeddings|attn_config\.attn_uses_sequence_id)$|model\.pretrained$|model\.init_device|train_loader\.|fsdp_config\.(?:limit_all_gathers|state_dict_type|sync_module_states|verbose|backward_prefetch|forward_prefetch|use_orig_params))/;
 
 const leftOver = (reader: SettingReader): readonly Unread[] =>
   reader.values
