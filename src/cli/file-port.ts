@@ -29,8 +29,9 @@ function readRegular<T>(path: string, read: (size: number) => ReadOutcome<T>): R
 
 /** UTF-8 with or without a byte order mark; UTF-16 where its mark says so (PowerShell's `>` writes it). */
 function decode(bytes: Uint8Array): string {
-  const encoding = bytes[0] === 0xff && bytes[1] === 0xfe ? 'utf-16le' : 'utf-8';
-  return new TextDecoder(encoding).decode(bytes);
+  const little = bytes[0] === 0xff && bytes[1] === 0xfe;
+  const big = bytes[0] === 0xfe && bytes[1] === 0xff;
+  return new TextDecoder(little ? 'utf-16le' : big ? 'utf-16be' : 'utf-8').decode(bytes);
 }
 
 function readPiece(path: string, offset: number, length: number): Uint8Array {

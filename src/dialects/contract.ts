@@ -1,6 +1,7 @@
 import type { Diagnostic, FilePort, Result } from '../core/index.ts';
 import type { OffloadTarget, Origin, SettingName, SpecChange, Strategy, TrainingSpec } from '../spec/index.ts';
 import type { SourceEdit, StackView, Written } from './dialect.ts';
+import type { FoundVersions } from './versions.ts';
 
 export type DialectKind = 'launcher' | 'trainer' | 'engine';
 
@@ -29,6 +30,8 @@ export interface ReadContext {
   readonly files: FilePort;
   /** GPUs the trainer will see; undefined: unknown. */
   readonly visibleGpus: number | undefined;
+  /** Packages of the trainer's Python, as far as they were found. */
+  readonly versions?: FoundVersions;
   /** Which of several training commands of a script is meant: the one at this line. */
   readonly chosen?: { readonly path: string; readonly line: number };
 }

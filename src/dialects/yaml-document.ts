@@ -41,8 +41,9 @@ export const MAX_ALIASES = 1000;
 export function parseYamlDocument(text: string, path: string): Result<YamlDocument> {
   const lines = new LineCounter();
   const problem = problemAt(text, path, lines);
-  const tokens = [...new Parser(lines.addNewLine).parse(text)];
-  const deep = firstTooDeep(tokens);
+  const open = firstTooOpen(text, lines);
+  const tokens = open === undefined ? [...new Parser(lines.addNewLine).parse(text)] : [];
+  const deep = open ?? firstTooDeep(tokens);
   if (deep !== undefined) {
     return fail(
       problem('yaml-too-deep', deep, `more than ${MAX_DEPTH} levels of nesting`, 'write the settings on fewer levels'),
@@ -124,6 +125,25 @@ function resolveAliases(
 }
 
 /** Offset of the first token nested too deep, found without recursion. */
+/** Brackets that are open at once and can be no config: the parser would take seconds to say so. */
+const MAX_OPEN = 1000;
+
+function firstTooOpen(text: string, lines: LineCounter): number | undefined {
+  let depth = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text.charCodeAt(at);
+    if (character === 0x5b || character === 0x7b) depth += 1;
+    else if ((character === 0x5d || character === 0x7d) && depth > 0) depth -= 1;
+    if (depth <= MAX_OPEN) continue;
+    lines.addNewLine(0);
+    for (let line = text.indexOf('\n'); line >= 0 && line < at; line = text.indexOf('\n', line + 1)) {
+      lines.addNewLine(line + 1);
+    }
+    return at;
+  }
+  return undefined;
+}
+
 function firstTooDeep(tokens: readonly CST.Token[]): number | undefined {
   const open: [CST.Token, number][] = tokens.map((token) => [token, 0]);
   let found: number | undefined;

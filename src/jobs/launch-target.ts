@@ -1,6 +1,7 @@
 import { isAbsolute, join, relative } from 'node:path';
-import { error, fail, ok, type Ports, type Result } from '../core/index.ts';
+import { error, fail, ok, type Ports, type ReadOutcome, type Result } from '../core/index.ts';
 import {
+  type FoundVersions,
   type LaunchReading,
   type LaunchSource,
   type NativeConfig,
@@ -30,19 +31,43 @@ const REASONS: Readonly<Record<string, string>> = {
   EISDIR: 'it is a folder',
   ENOTFILE: 'it is not a plain file',
   ETOOBIG: 'it is too large for a launch config',
+  EBINARY: 'it holds NUL bytes, so it is no text',
+  EILSEQ: 'it is not UTF-8 text',
   ELOOP: 'its links go round in a circle',
 };
+
+/** Largest text that is taken for a launch config, bytes. Real ones have a hundredth of it. */
+const LIMIT_BYTES = 512 * 1024;
+/** Shell scripts, host files, files of variables. */
+const OTHER_LIMIT_BYTES = 128 * 1024;
+/** Python files are only searched for words. */
+const PYTHON_LIMIT_BYTES = 4 * 1024 * 1024;
+
+/** Text that can be a config: not too large, and in an encoding that the trainers read. */
+function readSmallText(ports: Ports, path: string): ReadOutcome<string> {
+  const isPython = path.endsWith('.py');
+  const config = /\.(?:ya?ml|json)$/i.test(path);
+  const limit = isPython ? PYTHON_LIMIT_BYTES : config ? LIMIT_BYTES : OTHER_LIMIT_BYTES;
+  const info = ports.files.info(path);
+  if (info && info.sizeBytes > limit) return { ok: false, code: 'ETOOBIG' };
+  const read = ports.files.readText(path);
+  if (!read.ok || isPython) return read;
+  if (read.value.includes('\0')) return { ok: false, code: 'EBINARY' };
+  // The decoder puts this in place of bytes that are no UTF-8; a shell does not mind them in a comment.
+  return config && read.value.includes('\ufffd') ? { ok: false, code: 'EILSEQ' } : read;
+}
 
 /** Reads files for the dialects and remembers what was read. */
 export function createReadContext(
   ports: Ports,
   visibleGpus: number | undefined,
   sources: Record<string, string>,
+  versions?: FoundVersions,
 ): ReadContext {
   const source = (path: string): Result<LaunchSource> => {
     const expanded = path.startsWith('~/') ? join(ports.homeDir, path.slice(2)) : path;
     const absolutePath = isAbsolute(expanded) ? expanded : join(ports.cwd, expanded);
-    const read = ports.files.readText(absolutePath);
+    const read = readSmallText(ports, absolutePath);
     if (!read.ok) {
       return fail(
         error('unreadable-file', `cannot read ${path}: ${REASONS[read.code] ?? read.code}`, {
@@ -64,13 +89,19 @@ export function createReadContext(
     source,
     files: ports.files,
     visibleGpus,
+    ...(versions ? { versions } : {}),
   };
 }
 
 /** Reads what the user gave. Errors: the config or a file it names cannot be read. */
-export function readTarget(ports: Ports, target: LaunchTarget, visibleGpus: number | undefined): Result<TargetReading> {
+export function readTarget(
+  ports: Ports,
+  target: LaunchTarget,
+  visibleGpus: number | undefined,
+  versions?: FoundVersions,
+): Result<TargetReading> {
   const sources: Record<string, string> = {};
-  const context = createReadContext(ports, visibleGpus, sources);
+  const context = createReadContext(ports, visibleGpus, sources, versions);
   if (target.kind === 'command') {
     const reading = readLaunch(target.argv, context);
     return reading.ok ? ok({ reading: reading.value, policy: {}, sources }) : reading;

@@ -1,5 +1,5 @@
 import { type Diagnostic, note, type Ports, type Result, warning } from '../core/index.ts';
-import { type LaunchReading, parseGivenSettings } from '../dialects/index.ts';
+import { type FoundVersions, type LaunchReading, parseGivenSettings } from '../dialects/index.ts';
 import { bf16Warnings, detectHardware, type Hardware } from '../hardware/index.ts';
 import {
   type DeviceFacts,
@@ -12,11 +12,13 @@ import { type Plan, type Policy, planRun, type Surroundings, stepPredictor } fro
 import type { CheckReport } from '../report/index.ts';
 import { type PlanValues, planValues, type SpecChange, type TrainingSpec } from '../spec/index.ts';
 import { type ChosenGpu, chooseGpu } from './choose-gpus.ts';
+import { findVersions } from './found-versions.ts';
 import { plannedGpu, withinAllocation } from './job-allocation.ts';
 import { type LaunchTarget, readTarget, readWithoutFiles, type TargetReading } from './launch-target.ts';
 import { type FoundModel, findModel } from './model.ts';
 import { planWithPackages, surroundingsOf } from './plan-with-packages.ts';
 import { mergePolicy, type PolicyFlags } from './policy.ts';
+import { assumedVersions, versionSetting } from './version-settings.ts';
 
 export interface PreflightRequest {
   readonly target: LaunchTarget;
@@ -69,6 +71,7 @@ export type PreflightOutcome =
 /** A launch with the machine it would run on. */
 interface ReadOnMachine extends TargetReading {
   readonly hardware: Hardware;
+  readonly versions: FoundVersions;
 }
 
 /**
@@ -108,10 +111,14 @@ async function readOnMachine(
   });
   if (!detected.ok) return { kind: 'usage', diagnostics: detected.error };
   const hardware = withinAllocation(detected.value, allocation, ports.environment);
-  if (hardware.source === 'none') return { kind: 'read', on: { ...first.value, hardware } };
-  const second = readTarget(ports, request.target, hardware.gpus.length);
+  const versions = findVersions(ports, first.value.reading);
+  const gpus = hardware.source === 'none' ? undefined : hardware.gpus.length;
+  if (gpus === undefined && Object.keys(versions).length === 0) {
+    return { kind: 'read', on: { ...first.value, hardware, versions } };
+  }
+  const second = readTarget(ports, request.target, gpus, versions);
   if (!second.ok) return { kind: 'unreadable', diagnostics: second.error };
-  return { kind: 'read', on: { ...second.value, hardware } };
+  return { kind: 'read', on: { ...second.value, hardware, versions } };
 }
 
 async function examine(
@@ -123,7 +130,10 @@ async function examine(
 ): Promise<Preflight> {
   const { reading, hardware } = on;
   const model = await findModel(ports, reading.spec, asked.model);
-  const spec = settle({ ...reading.spec, ...given }, model.ok ? model.value : undefined);
+  const spec = settle(
+    { ...reading.spec, ...versionSetting(on.versions, reading.spec), ...given },
+    model.ok ? model.value : undefined,
+  );
   const values = planValues(spec, model.ok ? model.value.facts.checkpointDtype : undefined);
   const distributed = spec.distributed?.value;
   const chosen = chooseGpu(hardware, distributed ?? NO_LAUNCHER, policy.headroom);
@@ -150,6 +160,7 @@ async function examine(
     sources: on.sources,
     diagnostics: [
       ...reading.diagnostics,
+      ...assumedVersions(spec, on.versions),
       ...(model.ok ? modelNotes(model.value) : []),
       ...(gpu?.diagnostics ?? []),
       ...hostWarnings(hardware, before, reading.allocation),

@@ -120,12 +120,17 @@ function memory(report: CheckReport, options: TextOptions): string[] {
   ];
 }
 
+/** Keys named for one reason; the JSON has all of them. */
+const MAX_UNREAD = 40;
+
 function unread({ reading }: CheckReport, options: TextOptions): string[] {
   const told = reading.unread.filter(({ reason }) => reason !== 'no-effect-on-memory');
   const silent = reading.unread.length - told.length;
   const lines = [...new Set(told.map(({ reason }) => reason))].map((reason) => {
     const keys = told.filter((entry) => entry.reason === reason);
-    return `${reason.replaceAll('-', ' ')}: ${keys.map(({ key, origin }) => `${key} (${formatOrigin(origin)})`).join(', ')}`;
+    const named = keys.slice(0, MAX_UNREAD).map(({ key, origin }) => `${key} (${formatOrigin(origin)})`);
+    const more = keys.length > named.length ? [`and ${keys.length - named.length} more`] : [];
+    return `${reason.replaceAll('-', ' ')}: ${[...named, ...more].join(', ')}`;
   });
   if (silent > 0) lines.push(`${count(silent, 'key')} without effect on memory`);
   return lines.length > 0 ? [headed('unread', lines.join('\n'), options)] : [];

@@ -62,8 +62,10 @@ export interface ValueSources {
 /** Layers the sources; `find` and `assign` agree on which place holds. */
 export function layerValues(sources: ValueSources): Values {
   const { flags, argsFile, file } = sources;
+  // The last of several holds.
+  const lastFlag = new Map(flags.map((flag) => [flag.key, flag]));
   const fromFlags = (key: string): Found | undefined => {
-    const flag = flags.findLast((each) => each.key === key);
+    const flag = lastFlag.get(key);
     if (flag) {
       return {
         key,

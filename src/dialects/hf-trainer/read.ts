@@ -7,7 +7,7 @@ import { type Grammar, parseFlags } from '../hf-argparser/grammar.ts';
 import { type SettingReader, settingReader } from '../hf-argparser/settings.ts';
 import { layerValues, type Values } from '../hf-argparser/values.ts';
 import { appendPlace, readArgsFile, readJsonArguments, tokensFrom } from './arguments.ts';
-import { SCRIPT_FIELDS, TRAINING_ARGUMENTS_NEGATABLE, TRANSFORMERS } from './fields.ts';
+import { SCRIPT_FIELDS, TRAINING_ARGUMENTS_NEGATABLE } from './fields.ts';
 import { readScriptLora } from './lora.ts';
 import { readObjective } from './objective.ts';
 import { readScript, type ScriptFacts } from './script.ts';
@@ -15,13 +15,13 @@ import { parsesArguments, readScriptValues } from './script-values.ts';
 import { readMaxLength } from './sequence-length.ts';
 import { dataParallelTrap, readTrainerSharding } from './sharding.ts';
 import { launchedPrecision, readTrainingArguments } from './training-arguments.ts';
+import { type TransformersVersion, transformersIn } from './versions.ts';
 
 export interface HfDetail {
   readonly values: Values;
   readonly script: ScriptFacts;
 }
 
-export const DEFAULT: Origin = { kind: 'default', ...TRANSFORMERS };
 const MODEL_KEYS = ['model_name_or_path', 'model_name', 'model_id', 'base_model', 'model', 'model_path'];
 export const DTYPE_KEYS = ['dtype', 'torch_dtype', 'model_dtype'];
 export const ATTENTION_KEYS = ['attn_implementation', 'attn_impl', '_attn_implementation'];
@@ -56,8 +56,11 @@ export function readHfTrainer(claim: Claim, position: Position, context: ReadCon
     position.environment,
     position.above.map((layer) => layer.reading.spec),
   );
+  const version = transformersIn(context.versions);
   const defaults = {
-    origin: DEFAULT,
+    origin: version.origin,
+    optim: version.optim,
+    useReentrant: version.useReentrant,
     gradientCheckpointing: false,
     fillsReentrant: false,
     bf16UnlessFp16: false,
@@ -79,11 +82,11 @@ export function readHfTrainer(claim: Claim, position: Position, context: ReadCon
   const spec: TrainingSpec = {
     ...modelSetting(reader),
     objective,
-    dtype: readDtype(reader, script),
+    dtype: readDtype(reader, script, version),
     maxLength: length.setting,
     ...(length.target ? { maxTargetLength: length.target } : {}),
     ...paddedRows(objective),
-    attnImplementation: readAttention(reader, script),
+    attnImplementation: readAttention(reader, script, version.origin),
     ...training,
     ...ownOrEngine(training.gradientCheckpointing!, sharding.gradientCheckpointing),
     ...lora.spec,
@@ -119,30 +122,41 @@ function modelSetting(reader: SettingReader): Pick<TrainingSpec, 'modelNameOrPat
 }
 
 /** `dtype="…"` of the one from_pretrained call counts where no flag says it; without either, the checkpoint's own. */
-function readDtype(reader: SettingReader, script: ScriptFacts): NonNullable<TrainingSpec['dtype']> {
-  const otherwise = scriptDtype(script);
+function readDtype(
+  reader: SettingReader,
+  script: ScriptFacts,
+  version: TransformersVersion,
+): NonNullable<TrainingSpec['dtype']> {
+  const otherwise = scriptDtype(script, version);
   const flag = reader.setting(DTYPE_KEYS, orNull(toFloatDType), otherwise);
   return flag.value === null && flag.origin.kind !== 'argv' ? otherwise : (flag as Setting<'auto'>);
 }
 
 /** The dtype that the text's one `dtype=…` names, else the checkpoint's own. */
-export function scriptDtype(script: ScriptFacts): NonNullable<TrainingSpec['dtype']> {
+export function scriptDtype(
+  script: ScriptFacts,
+  version: TransformersVersion = transformersIn(undefined),
+): NonNullable<TrainingSpec['dtype']> {
   const written = script.only(
     /(?<!compute_)(?:torch_)?dtype["']?\s*[=:]\s*["']?(?:torch\.)?(bfloat16|float16|float32|auto)\b/,
   );
   const dtype = written && toFloatDType(written.groups[0]!);
   return written && dtype?.ok
     ? { value: dtype.value, origin: { kind: 'file', path: script.path!, line: written.line } as const }
-    : { value: 'auto' as const, origin: DEFAULT };
+    : { value: version.dtype, origin: version.origin };
 }
 
-function readAttention(reader: SettingReader, script: ScriptFacts): NonNullable<TrainingSpec['attnImplementation']> {
+function readAttention(
+  reader: SettingReader,
+  script: ScriptFacts,
+  origin: Origin,
+): NonNullable<TrainingSpec['attnImplementation']> {
   const written = script.only(/attn_implementation\s*=\s*["'](\w+)["']/);
   const named = written && toOneOf(...ATTENTIONS)(written.groups[0]!);
   const otherwise =
     written && named?.ok
       ? { value: named.value, origin: { kind: 'file', path: script.path!, line: written.line } as const }
-      : { value: 'sdpa' as const, origin: DEFAULT };
+      : { value: 'sdpa' as const, origin };
   return reader.setting(ATTENTION_KEYS, toOneOf(...ATTENTIONS), otherwise);
 }
 

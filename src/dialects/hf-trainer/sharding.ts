@@ -6,6 +6,7 @@ import type { EngineUse, FileValue, Processes, Sharding } from '../dialect.ts';
 import { orNull, toBoolean, toMap, toText } from '../hf-argparser/convert.ts';
 import type { SettingReader } from '../hf-argparser/settings.ts';
 import { parseJson } from '../json-text.ts';
+import { transformersIn } from './versions.ts';
 
 export interface TrainerSharding {
   readonly sharding?: Sharding;
@@ -57,7 +58,7 @@ function readTrainerFsdp(reader: SettingReader, context: ReadContext): TrainerSh
   const config = readFsdpConfig(reader, context);
   const words = Array.isArray(found.raw) ? found.raw.map(String) : String(found.raw).split(/[\s,]+/);
   const { sharding, gradientCheckpointing, diagnostics } = readFsdp(
-    fsdpOptions(words, config.value, found.origin),
+    fsdpOptions(words, config.value, found.origin, transformersIn(context.versions).fsdpVersion),
     found.origin,
   );
   return {
@@ -72,9 +73,14 @@ function readTrainerFsdp(reader: SettingReader, context: ReadContext): TrainerSh
  * TrainingArguments' fsdp settings under the names of accelerate's options, which they become; the version is 2 unless the
  * config says 1. Source: training_args.py `_process_fsdp_args`, `_apply_legacy_fsdp_to_config`.
  */
-function fsdpOptions(words: readonly string[], config: Readonly<Record<string, FileValue>>, origin: Origin): Lookup {
+function fsdpOptions(
+  words: readonly string[],
+  config: Readonly<Record<string, FileValue>>,
+  origin: Origin,
+  otherwise: 1 | 2,
+): Lookup {
   const say = (key: string): FileValue | undefined => config[key] ?? config[`fsdp_${key}`];
-  const version = Number(say('version') ?? 2);
+  const version = Number(say('version') ?? otherwise);
   const reshard = say('reshard_after_forward');
   const strategy = words.find((word) => /_shard$|^shard_|^hybrid_shard/.test(word));
   const options: Readonly<Record<string, FileValue | undefined>> = {

@@ -21,6 +21,10 @@ export interface TrainingDefaults {
   readonly bf16UnlessFp16: boolean;
   readonly lossImpl: LossImpl;
   readonly outputDir: string | null;
+  /** Default: that of the newest transformers. */
+  readonly optim?: string;
+  /** Checkpointing without kwargs; default: as the newest transformers has it, not reentrant. */
+  readonly useReentrant?: boolean;
 }
 
 /** Older names of fields, so that a command written for an older version is read and rewritten in its own words. */
@@ -51,7 +55,7 @@ export function readTrainingArguments(
     eval: readEval(reader, defaults.origin),
     gradientAccumulationSteps: field('gradient_accumulation_steps', toInteger(1), 1),
     mixedPrecision: readMixedPrecision(reader, defaults, launched),
-    optim: readOptimizer(reader, defaults.origin),
+    optim: readOptimizer(reader, defaults),
     ...readRare(reader),
     maxGradNorm: field('max_grad_norm', toNumber, 1),
     gradientCheckpointing: readCheckpointing(reader, defaults),
@@ -112,11 +116,14 @@ function readRare(reader: SettingReader): TrainingSpec {
 const projected = (words: readonly string[]): TrainingValues['optimTargetModules'] =>
   words.length === 1 && words[0]!.replaceAll('_', '-') === 'all-linear' ? 'all-linear' : words;
 
-function readOptimizer(reader: SettingReader, origin: Origin): Setting<string> {
+function readOptimizer(
+  reader: SettingReader,
+  { origin, optim = 'adamw_torch_fused' }: TrainingDefaults,
+): Setting<string> {
   const legacy = reader.given(['adafactor'], toBoolean);
   const otherwise: Setting<string> = legacy?.value
     ? { value: 'adafactor', origin: legacy.origin }
-    : { value: 'adamw_torch_fused', origin };
+    : { value: optim, origin };
   return reader.setting(['optim'], toOneOf(...OPTIMIZERS), otherwise);
 }
 
@@ -130,7 +137,8 @@ function readCheckpointing(reader: SettingReader, defaults: TrainingDefaults): S
   const kwargs = reader.given(['gradient_checkpointing_kwargs'], orNull(toMap));
   if (on.value === null) return { value: null, origin: on.origin };
   const { use_reentrant, every_n_layers, offload, ...others } = kwargs?.value ?? {};
-  const unsaid = Object.keys(others).length > 0 && !defaults.fillsReentrant;
+  // kwargs that lack it leave the choice to torch, which takes True.
+  const unsaid = !defaults.fillsReentrant && (Object.keys(others).length > 0 || defaults.useReentrant === true);
   const value: GradientCheckpointing = {
     ...KEEP_NOTHING,
     enabled: on.value,

@@ -7,10 +7,10 @@ import { didYouMean } from '../did-you-mean.ts';
 import { toText } from '../hf-argparser/convert.ts';
 import { type SettingReader, settingReader } from '../hf-argparser/settings.ts';
 import type { Values } from '../hf-argparser/values.ts';
-import { TRANSFORMERS } from '../hf-trainer/fields.ts';
 import { autoBatch, ownOrEngine } from '../hf-trainer/read.ts';
 import { readTrainerSharding, type TrainerSharding } from '../hf-trainer/sharding.ts';
 import { launchedPrecision, readTrainingArguments } from '../hf-trainer/training-arguments.ts';
+import { transformersIn } from '../hf-trainer/versions.ts';
 import { readAdapter } from './adapter.ts';
 import { readArguments } from './arguments.ts';
 import type { LlamaFactoryStart } from './detect.ts';
@@ -29,7 +29,7 @@ import {
   readStage,
   type Stage,
 } from './settings.ts';
-import { LLAMA_FACTORY_0_7, LLAMA_FACTORY_0_9 } from './versions.ts';
+import { LLAMA_FACTORY_0_7, llamaFactoryIn } from './versions.ts';
 
 export interface LlamaFactoryDetail {
   readonly values: Values;
@@ -48,7 +48,8 @@ export function readLlamaFactory(
   if (!args.ok) return args;
   const { values, config } = args.value;
   const isOld = /train_bash\.py$/.test(position.target?.name ?? '');
-  const version = isOld ? LLAMA_FACTORY_0_7 : LLAMA_FACTORY_0_9;
+  const version = isOld ? LLAMA_FACTORY_0_7 : llamaFactoryIn(context.versions);
+  const transformers = transformersIn(context.versions);
   const reader = settingReader(values, true);
   const sharding = readTrainerSharding(reader, context);
   const launched = launchedPrecision(
@@ -58,7 +59,8 @@ export function readLlamaFactory(
   const training = readTrainingArguments(
     reader,
     {
-      origin: { kind: 'default', ...TRANSFORMERS },
+      origin: transformers.origin,
+      optim: transformers.optim,
       gradientCheckpointing: false,
       fillsReentrant: false,
       bf16UnlessFp16: false,

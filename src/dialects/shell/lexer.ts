@@ -125,7 +125,7 @@ class Lexer {
       const character = this.text[this.at]!;
       const continued = this.continuation();
       if (continued > 0) this.at += continued;
-      else if (/[\s;&|()]/.test(character) && character !== '\r') break;
+      else if (/[ \t\n;&|()]/.test(character)) break;
       else if (/[<>]/.test(character)) {
         if (this.text[this.at + 1] !== '(') break;
         flush();

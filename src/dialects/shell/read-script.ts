@@ -18,7 +18,7 @@ export interface InnerReading {
 export type ReadInner = (argv: readonly string[], context: ReadContext) => InnerReading;
 
 /** More simple commands than this are no launch script. */
-const MAX_COMMANDS = 400;
+const MAX_COMMANDS = 120;
 
 interface Candidate {
   readonly command: ShellCommand;
@@ -43,10 +43,14 @@ export function readScript(
     const source = context.source(path);
     return source.ok ? source.value.text : undefined;
   });
+  const known = new Map<string, InnerReading>();
   const candidates = commands.slice(0, MAX_COMMANDS).flatMap((command): Candidate[] => {
     const argv = command.words.flatMap(({ fields }) => fields.map(({ text }) => text));
     if (argv.length === 0) return [];
-    const inner = readInner(argv, contextAt(command, script, environment, context));
+    const at = contextAt(command, script, environment, context);
+    const key = JSON.stringify([argv, at.cwd, at.environment]);
+    const inner = known.get(key) ?? readInner(argv, at);
+    known.set(key, inner);
     return [{ command, argv, inner, rank: rankOf(inner) }];
   });
   const best = Math.max(0, ...candidates.map(({ rank }) => rank));
@@ -201,6 +205,7 @@ function whyUnsafe(script: ShellScript, training: readonly Candidate[]): string 
   if (script.submitted) return 'Slurm starts it, not snug';
   const distinct = new Set(training.map(({ argv }) => JSON.stringify(argv)));
   if (distinct.size > 1) return 'the script starts other trainings too';
+  if (script.text.includes('\ufffd')) return 'the script is not UTF-8 text';
   if (script.path !== undefined && /\$\{?0\b|\$\{?BASH_SOURCE/.test(script.text)) {
     return 'the script asks where it lies ($0), and a copy lies elsewhere';
   }

@@ -3,7 +3,7 @@ import { claimTrlFile, TRL_SIGN } from './claim-file.ts';
 import { startOfTrl } from './detect.ts';
 import { TRL_EXAMPLES } from './example.ts';
 import { readTrl, type TrlDetail } from './read.ts';
-import { TRL_1_13 } from './versions.ts';
+import { trlIn } from './versions.ts';
 import { writeTrl } from './write.ts';
 
 /** TRL's command line, its scripts, and scripts that parse its config classes. */
@@ -14,7 +14,7 @@ export const trl: Dialect<TrlDetail> = {
   docs: 'https://huggingface.co/docs/trl/clis',
   examples: TRL_EXAMPLES,
   detect: (position, context) => startOfTrl(position, context)?.claim,
-  read: (_, position, context) => readTrl(startOfTrl(position, context)!, TRL_1_13, position, context),
+  read: (_, position, context) => readTrl(startOfTrl(position, context)!, trlIn(context.versions), position, context),
   write: writeTrl,
   fileSign: TRL_SIGN,
   claimFile: claimTrlFile,

@@ -78,8 +78,11 @@ export function readPeft(
 }
 
 /** A script that loads the model itself leaves the dtype to it; TRL's own loading takes fp32. */
-function unsaidDtype({ dtype, origin }: TrlVersion, script: ScriptFacts | undefined): Setting<FloatDType | 'auto'> {
-  const own = script && scriptDtype(script);
+function unsaidDtype(
+  { dtype, origin, transformers }: TrlVersion,
+  script: ScriptFacts | undefined,
+): Setting<FloatDType | 'auto'> {
+  const own = script && scriptDtype(script, transformers);
   return own && (own.origin.kind === 'file' || script.mentions('from_pretrained')) ? own : { value: dtype, origin };
 }
 

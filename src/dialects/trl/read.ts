@@ -130,7 +130,10 @@ function readSettings(
     origin,
     gradientCheckpointing: version.gradientCheckpointing,
     fillsReentrant: version.reentrantOff,
-    bf16UnlessFp16: true,
+    bf16UnlessFp16: version.bf16UnlessFp16,
+    ...(version.transformers
+      ? { optim: version.transformers.optim, useReentrant: !version.reentrantOff && version.transformers.useReentrant }
+      : {}),
     lossImpl: 'full',
     outputDir: 'trainer_output',
   } as const;
