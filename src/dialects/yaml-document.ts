@@ -130,16 +130,19 @@ const MAX_OPEN = 1000;
 
 function firstTooOpen(text: string, lines: LineCounter): number | undefined {
   let depth = 0;
+  let deep = 0;
   for (let at = 0; at < text.length; at += 1) {
     const character = text.charCodeAt(at);
-    if (character === 0x5b || character === 0x7b) depth += 1;
-    else if ((character === 0x5d || character === 0x7d) && depth > 0) depth -= 1;
+    if (character === 0x5b || character === 0x7b) {
+      depth += 1;
+      if (depth === MAX_DEPTH) deep = at;
+    } else if ((character === 0x5d || character === 0x7d) && depth > 0) depth -= 1;
     if (depth <= MAX_OPEN) continue;
     lines.addNewLine(0);
-    for (let line = text.indexOf('\n'); line >= 0 && line < at; line = text.indexOf('\n', line + 1)) {
+    for (let line = text.indexOf('\n'); line >= 0 && line < deep; line = text.indexOf('\n', line + 1)) {
       lines.addNewLine(line + 1);
     }
-    return at;
+    return deep;
   }
   return undefined;
 }
