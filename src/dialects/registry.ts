@@ -11,6 +11,7 @@ import { litgpt } from './litgpt/index.ts';
 import { llamaFactory } from './llama-factory/index.ts';
 import { llmFoundry } from './llm-foundry/index.ts';
 import { megatron } from './megatron/index.ts';
+import { msSwift } from './ms-swift/index.ts';
 import { openRlhf } from './openrlhf/index.ts';
 import { python } from './python/index.ts';
 import { torchrun } from './torchrun/index.ts';
@@ -37,6 +38,7 @@ export const REGISTRY: readonly Dialect[] = [
   llamaFactory,
   torchtune,
   litgpt,
+  msSwift,
   llmFoundry,
   megatron,
   openRlhf,

@@ -60,6 +60,7 @@ const LAUNCHES = [
   'litgpt finetune_lora --config l.yaml --train.micro_batch_size=4',
   'litgpt finetune_lora acme/otter-3b --train.max_seq_length 90',
   'litgpt finetune_full acme/otter-3b --devices 2 --train.max_seq_length 90',
+  'swift sft --model acme/otter-3b --dataset d --max_length 90 --torch_dtype bfloat16 --gradient_accumulation_steps 4',
   'tune run lora_finetune_single_device --config t.yaml',
   'tune run --nproc_per_node 2 lora_finetune_distributed --config t.yaml batch_size=2 ~clip_grad_norm model.lora_rank=4',
   'tune run lora_finetune_single_device --config qwen2_5/7B_lora_single_device tokenizer.max_seq_len=700',
