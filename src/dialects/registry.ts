@@ -17,6 +17,7 @@ import { python } from './python/index.ts';
 import { torchrun } from './torchrun/index.ts';
 import { torchtune } from './torchtune/index.ts';
 import { trl } from './trl/index.ts';
+import { unsloth } from './unsloth/index.ts';
 import { program, WRAPPERS } from './wrappers/index.ts';
 import { xtuner } from './xtuner/index.ts';
 
@@ -39,6 +40,7 @@ export const REGISTRY: readonly Dialect[] = [
   torchtune,
   litgpt,
   msSwift,
+  unsloth,
   llmFoundry,
   megatron,
   openRlhf,
