@@ -1,14 +1,7 @@
 import { hostname, userInfo } from 'node:os';
 import type { Command } from 'commander';
 import { diagnose, type LaunchTarget } from '../jobs/index.ts';
-import {
-  type DiagnosisReport,
-  diagnosisJson,
-  diagnosisMarkdown,
-  type KnownNames,
-  type Language,
-  renderDiagnosis,
-} from '../report/index.ts';
+import { type DiagnosisReport, diagnosisForms, type KnownNames, type Language } from '../report/index.ts';
 import { EXIT } from './exit-codes.ts';
 import { openLog } from './open-log.ts';
 import { createPorts } from './ports.ts';
@@ -66,7 +59,7 @@ export async function diagnoseAction(operands: string[], flags: DiagnoseFlags, c
     return;
   }
   const { reports, problems } = outcome;
-  show(reports, languageOf(flags, process.env), flags, terminal);
+  await show(reports, languageOf(flags, process.env), flags, terminal);
   showDiagnostics(terminal, problems);
   if (problems.length > 0) process.exitCode = EXIT.unreadableConfig;
   else process.exitCode = reports.every(({ failure }) => failure) ? EXIT.fits : EXIT.nothingRecognised;
@@ -82,19 +75,25 @@ function knownNames(): KnownNames {
   }
 }
 
-function show(reports: readonly DiagnosisReport[], language: Language, flags: DiagnoseFlags, terminal: Terminal): void {
+/** More runs than this are a list. */
+const MOST_IN_FULL = 5;
+
+async function show(
+  reports: readonly DiagnosisReport[],
+  language: Language,
+  flags: DiagnoseFlags,
+  terminal: Terminal,
+): Promise<void> {
+  const { diagnosisJson, diagnosisLine, diagnosisMarkdown, renderDiagnosis } = await diagnosisForms();
   const style = { colour: terminal.outColour, width: terminal.width, unicode: terminal.unicode };
-  for (const report of reports) {
-    if (flags.json) {
-      terminal.out(JSON.stringify(diagnosisJson(report, language)));
-      continue;
-    }
-    if (flags.markdown) {
-      terminal.out(diagnosisMarkdown(report, language, knownNames()));
-      continue;
-    }
-    if (reports.length > 1) terminal.out(`== ${report.files.join(', ')}`);
-    terminal.out(renderDiagnosis(report, language, style));
-    if (reports.length > 1) terminal.out('');
-  }
+  const textOf = (report: DiagnosisReport): string => {
+    if (flags.json) return JSON.stringify(diagnosisJson(report, language));
+    if (flags.markdown) return diagnosisMarkdown(report, language, knownNames());
+    if (reports.length > MOST_IN_FULL) return diagnosisLine(report, language);
+    const head = reports.length > 1 ? `== ${report.files.join(', ')}\n` : '';
+    return `${head}${renderDiagnosis(report, language, style)}${reports.length > 1 ? '\n' : ''}`;
+  };
+  for (const report of reports) terminal.out(textOf(report));
+  if (reports.length > MOST_IN_FULL && !flags.json && !flags.markdown && !flags.quiet)
+    terminal.err('snug diagnose FILE shows one of them in full');
 }

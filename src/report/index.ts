@@ -4,8 +4,8 @@ import type { GpuSurveyOptions } from './gpu-survey-text.ts';
 export { type ChangeContext, renderChanges } from './change-text.ts';
 export type { CheckReport, UnknownPlan } from './check-report.ts';
 export { type CheckTextOptions, renderCheck, renderEstimate } from './check-text.ts';
-export { diagnosisMarkdown, type KnownNames } from './diagnosis/markdown.ts';
-export { LANGUAGES, type Language } from './diagnosis/phrases/index.ts';
+export type { KnownNames } from './diagnosis/markdown.ts';
+export type { Language } from './diagnosis/phrases/index.ts';
 export type {
   DiagnosisNote,
   DiagnosisReport,
@@ -14,7 +14,6 @@ export type {
   Remedy,
   ShownEdit,
 } from './diagnosis/report.ts';
-export { diagnosisTitle, renderDiagnosis } from './diagnosis/text.ts';
 export { renderDiagnostic } from './diagnostic-text.ts';
 export { renderDialect, renderDialects } from './dialects-text.ts';
 export { renderDryRun, unifiedDiff } from './dry-run.ts';
@@ -31,7 +30,6 @@ export {
   partialCheckJson,
   SCHEMA_VERSION,
 } from './json/check-json.ts';
-export { diagnosisJson } from './json/diagnosis-json.ts';
 export { dialectsJson } from './json/dialects-json.ts';
 export { estimateBody, estimateErrorJson, estimateJson } from './json/estimate-json.ts';
 export { explainBody } from './json/explain-json.ts';
@@ -45,6 +43,9 @@ export { type AttemptSummary, exitText, type RunSummary, renderRunSummary } from
 export { renderRunEvent } from './run-text.ts';
 export type { TextOptions } from './text-options.ts';
 export { refusalDiagnostic } from './verdict.ts';
+
+/** The forms of `snug diagnose`, with their catalogue in every language: loaded only where a run is diagnosed. */
+export const diagnosisForms = () => import('./diagnosis/forms.ts');
 
 /** `snug gpus` as a table. Tables are loaded only where one is drawn. */
 export const renderGpuSurvey = async (survey: GpuSurvey, options: GpuSurveyOptions): Promise<string> =>

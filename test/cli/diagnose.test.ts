@@ -89,6 +89,16 @@ describe('snug diagnose', () => {
     expect([exitCode, stdout]).toEqual([0, expect.stringContaining('breaks off early')]);
   });
 
+  it('lists many runs, a line each', async () => {
+    const names = ['aa', 'bb', 'cc', 'dd', 'ee', 'ff', 'gg'].map((name) => `${name}.log`);
+    for (const name of names) box.write(name, `${oom()}\n`);
+    const { exitCode, stdout } = await diagnose(names);
+    expect(exitCode).toBe(0);
+    expect(stdout.trim().split('\n')).toHaveLength(7);
+    expect(stdout).toContain('cc.log  vram_capacity  retry_smaller  GPU memory (VRAM) ran out\n');
+    expect((await asJson(names)).reports).toHaveLength(7);
+  });
+
   it('makes one report of the ranks of a run, and one each of runs', async () => {
     box.write('rank0.log', 'Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7) ran for 600000 ms\n');
     box.write('rank1.log', `${oom()}\n`);

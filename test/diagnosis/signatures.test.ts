@@ -97,6 +97,54 @@ describe("PyTorch's device allocator", () => {
   });
 });
 
+describe('figures of other backends, to the byte', () => {
+  it.each([
+    [
+      'RuntimeError: HIP out of memory. Tried to allocate 1.75 GiB. GPU 0 has a total capacity of 15.98 GiB of which 0 bytes is free. Of the allocated memory 14.25 GiB is allocated by PyTorch, and 96.00 KiB is reserved by PyTorch but unallocated.',
+      {
+        triedBytes: 1.75 * GiB,
+        totalBytes: Math.round(15.98 * GiB),
+        freeBytes: 0,
+        allocatedBytes: 14.25 * GiB,
+        reservedUnallocatedBytes: 96 * 1024,
+      },
+    ],
+    [
+      'torch.OutOfMemoryError: XPU out of memory. Tried to allocate 130.00 MiB. GPU 0 has a total capacity of 15.11 GiB. Of the allocated memory 14.50 GiB is allocated by PyTorch, and 12.00 MiB is reserved by PyTorch but unallocated.',
+      {
+        triedBytes: 130 * MiB,
+        totalBytes: Math.round(15.11 * GiB),
+        allocatedBytes: 14.5 * GiB,
+        reservedUnallocatedBytes: 12 * MiB,
+      },
+    ],
+    [
+      'RuntimeError: NPU out of memory. Tried to allocate 1.25 GiB (NPU 3; 60.97 GiB total capacity; 55.20 GiB already allocated; 55.30 GiB current active; 720.10 MiB free; 57.90 GiB reserved in total by PyTorch)',
+      {
+        triedBytes: 1.25 * GiB,
+        totalBytes: Math.round(60.97 * GiB),
+        freeBytes: Math.round(720.1 * MiB),
+        allocatedBytes: Math.round(55.2 * GiB),
+        reservedUnallocatedBytes: Math.round(57.9 * GiB) - Math.round(55.2 * GiB),
+      },
+    ],
+    [
+      'jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 7784628224 bytes.',
+      { triedBytes: 7784628224 },
+    ],
+    [
+      'jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 30.50GiB.',
+      { triedBytes: 30.5 * GiB },
+    ],
+    [
+      'ResourceExhaustedError: OOM when allocating tensor with shape[8,2048,32000] and type half on /job:localhost/replica:0/task:0/device:GPU:1 by allocator GPU_1_bfc',
+      { triedBytes: 8 * 2048 * 32000 * 2 },
+    ],
+  ])('%s', (text, numbers) => {
+    expect(device(text)).toEqual(numbers);
+  });
+});
+
 describe('texts and their look-alikes', () => {
   const kinds = (text: string) => [readText(text)?.kind, readText(text)?.resource];
 

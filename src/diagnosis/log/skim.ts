@@ -1,6 +1,6 @@
 import { SKIM_WORDS } from '../signatures/index.ts';
 import type { LineWatcher } from '../watch.ts';
-import { countNewlines, createByteScan } from './byte-scan.ts';
+import { type ByteScan, countNewlines, createByteScan } from './byte-scan.ts';
 
 const KiB = 1024;
 /** Read in full before a telling word: its traceback, the bars above it, the prefixes of the lines around. */
@@ -21,8 +21,13 @@ const NARROW = 4 * KiB;
 
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
-/** Places where a word of a signature may begin. */
-export const scanForHints = createByteScan(SKIM_WORDS);
+let scanOnce: ByteScan | undefined;
+
+/** Places where a word of a signature may begin. Its table is made when the first log is searched. */
+export const scanForHints: ByteScan = (bytes, from, to, hit) => {
+  scanOnce ??= createByteScan(SKIM_WORDS);
+  scanOnce(bytes, from, to, hit);
+};
 
 /** Takes a log in pieces and hands the watcher what may matter; the rest is only counted. */
 export interface Skimmer {

@@ -1,4 +1,4 @@
-import { readAllocatorText } from '../allocator-report.ts';
+import { type AllocatorReport, readAllocatorText } from '../allocator-report.ts';
 import type { Signature } from './signature.ts';
 
 /** Driver, maths and communication libraries that want device memory outside PyTorch's allocator. */
@@ -107,6 +107,7 @@ export const deviceRuntime: readonly Signature[] = [
     place: 'exception',
     pattern: /OOM when allocating tensor with shape.*device:GPU/,
     hints: ['OOM when allocating'],
+    read: readTensorText,
   },
   {
     // Paddle prints its class and a stack before it.
@@ -153,3 +154,27 @@ export const deviceRuntime: readonly Signature[] = [
     candidates: ['vram_capacity'],
   },
 ];
+
+/** Bytes of an element of TensorFlow's types. */
+const ELEMENT_BYTES: Readonly<Record<string, number>> = {
+  half: 2,
+  bfloat16: 2,
+  float: 4,
+  double: 8,
+  int8: 1,
+  uint8: 1,
+  bool: 1,
+  int16: 2,
+  int32: 4,
+  int64: 8,
+  complex64: 8,
+};
+
+/** TensorFlow names the tensor instead of its size. */
+function readTensorText(text: string): AllocatorReport {
+  const match = /with shape\s?\[([\d,\s]*)\] and type (\w+)/.exec(text);
+  const element = ELEMENT_BYTES[match?.[2] ?? ''];
+  if (!match || element === undefined) return { processes: [] };
+  const elements = match[1]!.split(',').reduce((product, size) => product * Number(size), 1);
+  return { processes: [], triedBytes: elements * element };
+}

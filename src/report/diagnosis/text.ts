@@ -31,6 +31,13 @@ export function diagnosisTitle({ failure, notes }: DiagnosisReport, language: La
   return first ? noteText(first, language) : say(NOTES.nothing, language, { lines: 0 });
 }
 
+/** One run of many on one line: `a.log  vram_capacity, backward  retry_smaller  GPU memory …`. */
+export function diagnosisLine(report: DiagnosisReport, language: Language): string {
+  const { failure, verdict, files } = report;
+  const kind = failure ? (failure.phase === 'unknown' ? failure.kind : `${failure.kind}, ${failure.phase}`) : '-';
+  return `${files.join(' ')}  ${kind}  ${verdict ?? '-'}  ${diagnosisTitle(report, language)}`;
+}
+
 /** Where a line of evidence stands: `train.log:812, rank 3`. */
 export function placeText(line: EvidenceLine, files: readonly string[], language: Language): string {
   const file = line.source ?? (files.length === 1 ? files[0] : undefined);

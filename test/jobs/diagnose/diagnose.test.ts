@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { GiB } from '../../../src/core/index.ts';
 import { groupLogs } from '../../../src/jobs/diagnose/log-groups.ts';
 import { type DiagnoseRequest, diagnose, type OpenLog } from '../../../src/jobs/index.ts';
-import { type DiagnosisReport, diagnosisMarkdown, renderDiagnosis } from '../../../src/report/index.ts';
+import { diagnosisMarkdown, renderDiagnosis } from '../../../src/report/diagnosis/forms.ts';
+import type { DiagnosisReport } from '../../../src/report/index.ts';
 import { newText, oom, traceback } from '../../diagnosis/texts.ts';
 import { type FakeWorld, fakePorts } from '../../support/fake-ports.ts';
 
