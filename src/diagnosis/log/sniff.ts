@@ -22,7 +22,7 @@ const MAGIC: readonly (readonly [prefix: readonly number[], what: string])[] = [
 ];
 
 /** Share of control characters (NUL and the like, not tab, line end or escape) above which a file is no text. */
-const MOST_CONTROLS = 0.1;
+const MOST_CONTROLS = 0.03;
 
 function utf16Of(bytes: Uint8Array): 'utf-16le' | 'utf-16be' | undefined {
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return 'utf-16le';

@@ -129,7 +129,7 @@ describe('what a log is written in', () => {
   });
 
   it('is named where it is no text', () => {
-    const noise = Uint8Array.from({ length: 9000 }, (_, index) => (index * 7919) % 251);
+    const noise = Uint8Array.from({ length: 9000 }, (_, index) => (index * 7919 + (index >> 3) * 31) % 256);
     expect(readPieces(noise).binary).toBe('binary data');
     expect(readPieces(Uint8Array.from([0x7f, 0x45, 0x4c, 0x46, 2, 1, 1])).binary).toBe('a program (ELF)');
     expect(readPieces(bytesOf('\u001b[31mcoloured\u001b[0m\tand tabbed\n')).binary).toBeUndefined();
