@@ -63,7 +63,7 @@ export function shapeAt(bytes: Uint8Array, at: number): number {
  */
 export function createSkimmer(watcher: LineWatcher): Skimmer {
   /** Bytes not handed on yet are the first `length`; the first `searched` of them have been searched. Used over and over. */
-  let buffer = new Uint8Array(2 * BLOCK);
+  let buffer = new Uint8Array(FIRST);
   let length = 0;
   let searched = 0;
   /** Bytes from the first held one that are to be read in full. */
