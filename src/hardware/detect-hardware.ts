@@ -4,6 +4,7 @@ import type { Gpu, Hardware, HostMemory } from './hardware.ts';
 import { readHostMemory } from './host-memory.ts';
 import { readMigSlices } from './mig.ts';
 import { queryGpus } from './nvidia-smi.ts';
+import { type AmdReport, queryAmdGpus } from './rocm-smi.ts';
 import { applyVisibleDevices } from './visible-devices.ts';
 
 export interface DetectOptions {
@@ -33,6 +34,22 @@ function shareHostMemory(gpu: Gpu, host: HostMemory | undefined): Gpu {
   };
 }
 
+/** What PyTorch for ROCm looks at, the first that is set: HIP's own names, then CUDA's, which it takes as well. */
+const ROCM_VISIBLE = ['HIP_VISIBLE_DEVICES', 'CUDA_VISIBLE_DEVICES', 'ROCR_VISIBLE_DEVICES'];
+
+function amdCards(report: AmdReport, environment: Readonly<Record<string, string | undefined>>): Cards {
+  const variable = ROCM_VISIBLE.find((name) => environment[name] !== undefined);
+  const value = variable && environment[variable];
+  const visible = applyVisibleDevices(report.gpus, new Map(), {
+    CUDA_VISIBLE_DEVICES: value,
+    CUDA_DEVICE_ORDER: 'PCI_BUS_ID',
+  });
+  const notes = visible.notes.map((note) =>
+    note.replaceAll('CUDA_VISIBLE_DEVICES', variable ?? 'CUDA_VISIBLE_DEVICES'),
+  );
+  return { gpus: visible.gpus, source: report.source, notes: [...report.notes, ...notes] };
+}
+
 async function measureCards(
   ports: Ports,
   environment: Readonly<Record<string, string | undefined>>,
@@ -45,10 +62,11 @@ async function measureCards(
   const visible = applyVisibleDevices(all, await readMigSlices(ports, all), environment);
   const unknown = visible.gpus.filter(({ totalBytes }) => totalBytes === undefined);
   const shared = visible.gpus.filter(({ sharesHostMemory }) => sharesHostMemory);
-  const isAmd = all.length === 0 && ports.files.info('/dev/kfd') !== undefined;
+  const amd = all.length === 0 && ports.files.info('/dev/kfd') !== undefined ? await queryAmdGpus(ports) : undefined;
+  if (amd && amd.gpus.length > 0) return amdCards(amd, environment);
   const notes = [
     ...report.notes,
-    ...(isAmd ? ['there is an AMD GPU, which snug does not measure: plan for it by its size, --gpu 192GiB'] : []),
+    ...(amd ? [...amd.notes, 'there is an AMD GPU, but no tool to ask it: plan for it by its size, --gpu 192GiB'] : []),
     ...visible.notes,
     ...unknown.map(({ index, name }) => `the driver does not tell the memory of GPU ${index} (${name})`),
     ...shared.map(({ index, name }) => `GPU ${index} (${name}) uses the host's memory: one budget for both`),

@@ -27,7 +27,7 @@ export interface HostMemory {
 /** What a run can use. `planned`: a card named with --gpu, nothing was measured of it; the host is this machine all the same. */
 export interface Hardware {
   readonly gpus: readonly Gpu[];
-  readonly source: 'nvidia-smi' | 'planned' | 'none';
+  readonly source: 'nvidia-smi' | 'rocm-smi' | 'amd-smi' | 'planned' | 'none';
   /** Why there are no GPUs, or what the driver said oddly. */
   readonly notes: readonly string[];
   readonly host: HostMemory | undefined;

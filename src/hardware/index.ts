@@ -5,5 +5,6 @@ export { type CatalogueGpu, GPU_CATALOGUE } from './gpu-catalogue.ts';
 export { resolveGpuName, typedGpuName } from './gpu-name.ts';
 export * from './hardware.ts';
 export { readHostMemory } from './host-memory.ts';
-export { type GpuProcess, processesOnGpus, sampleVram } from './nvidia-smi.ts';
+export { type GpuProcess, processesOnGpus } from './nvidia-smi.ts';
 export { readNvidiaSmiText, type ShownCards } from './nvidia-smi-text.ts';
+export { sampleVram } from './sample-vram.ts';

@@ -102,7 +102,7 @@ export async function processesOnGpus(ports: Ports, gpus: readonly Pick<Gpu, 'uu
  * Device memory in use, bytes: the *largest* `memory.used` among the given cards, not the sum, because every limit
  * and every estimate is per card. Includes other processes. Undefined: no driver, or it does not tell.
  */
-export async function sampleVram(ports: Ports, gpus: readonly Pick<Gpu, 'uuid'>[]): Promise<number | undefined> {
+export async function sampleNvidiaVram(ports: Ports, gpus: readonly Pick<Gpu, 'uuid'>[]): Promise<number | undefined> {
   const report = await queryGpus(ports);
   const uuids = new Set(gpus.map((gpu) => gpu.uuid));
   const used = report.gpus.filter((gpu) => uuids.has(gpu.uuid)).flatMap((gpu) => gpu.usedBytes ?? []);

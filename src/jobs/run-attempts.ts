@@ -1,7 +1,7 @@
 import { isAbsolute, join } from 'node:path';
 import type { Diagnostic, Ports } from '../core/index.ts';
 import { classify, type Evidence, type Failure } from '../diagnosis/index.ts';
-import { detectHardware, type Gpu, sampleVram } from '../hardware/index.ts';
+import { detectHardware, type Hardware, sampleVram } from '../hardware/index.ts';
 import type { MemoryEstimate } from '../memory/index.ts';
 import { type AttemptSummary, secretsIn } from '../report/index.ts';
 import type { SpecChange } from '../spec/index.ts';
@@ -114,8 +114,8 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
   // A kill from here on leaves something to continue.
   saveState('starting');
   saveContinue(undefined);
-  const gpus = await runningGpus(ports, preflight);
-  const sample = gpus.length > 0 ? () => sampleVram(ports, gpus) : undefined;
+  const { gpus, source } = await runningGpus(ports, preflight);
+  const sample = gpus.length > 0 ? () => sampleVram(ports, gpus, source) : undefined;
   const baseline = sample ? await sample() : undefined;
 
   const neighbourhood = joinNeighbourhood(ports, {
@@ -277,11 +277,13 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
 }
 
 /** GPUs that are really there, also when another card is planned for. */
-async function runningGpus(ports: Ports, { hardware, chosen, reading }: Preflight): Promise<readonly Gpu[]> {
-  if (hardware.source === 'nvidia-smi') return chosen?.gpus ?? hardware.gpus;
-  if (hardware.source === 'none') return [];
+async function runningGpus(
+  ports: Ports,
+  { hardware, chosen, reading }: Preflight,
+): Promise<Pick<Hardware, 'gpus' | 'source'>> {
+  if (hardware.source !== 'planned') return { gpus: chosen?.gpus ?? hardware.gpus, source: hardware.source };
   const real = await detectHardware(ports, { environment: { ...ports.environment, ...reading.env } });
-  return real.ok && real.value.source === 'nvidia-smi' ? real.value.gpus : [];
+  return real.ok ? real.value : { gpus: [], source: 'none' };
 }
 
 const firstAttempt = (preflight: Preflight, changes: readonly SpecChange[]): PlannedAttempt => {

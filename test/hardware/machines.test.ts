@@ -130,7 +130,7 @@ describe('an AMD machine', () => {
     const hardware = await detect({ files: { '/proc/meminfo': MEMINFO }, others: ['/dev/kfd'] });
     expect(hardware.notes).toEqual([
       'nvidia-smi is not installed here',
-      'there is an AMD GPU, which snug does not measure: plan for it by its size, --gpu 192GiB',
+      'there is an AMD GPU, but no tool to ask it: plan for it by its size, --gpu 192GiB',
     ]);
   });
 });
