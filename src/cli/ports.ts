@@ -1,8 +1,7 @@
 import { homedir } from 'node:os';
-import type { Ports } from '../core/index.ts';
+import type { Ports, StorePort } from '../core/index.ts';
 import { filePort } from './file-port.ts';
 import { programPort } from './program-port.ts';
-import { storePort } from './store-port.ts';
 
 const DOWNLOAD_TIMEOUT_MS = 10_000;
 const HUB = 'https://huggingface.co';
@@ -56,20 +55,39 @@ function downloader(environment: NodeJS.ProcessEnv, fetchUrl: typeof fetch): Non
   };
 }
 
+const writesNothing = (): never => {
+  throw new Error('this command writes nothing');
+};
+
+/** Of the commands that only look: they do without the code that writes. */
+const NO_STORE: StorePort = {
+  makeFolder: writesNothing,
+  writeAtomic: writesNothing,
+  link: writesNothing,
+  remove: writesNothing,
+};
+
 export interface PortsOptions {
   /** `--online`: without it nothing is ever fetched. */
   readonly online: boolean;
+  /** Where the command writes; absent: nowhere, and trying to is a fault of ours. */
+  readonly store?: StorePort;
   /** For tests; the process's own otherwise. */
   readonly environment?: NodeJS.ProcessEnv;
   readonly fetch?: typeof fetch;
 }
 
 /** The real `Ports`: this machine, this process's environment and folder. */
-export function createPorts({ online, environment = process.env, fetch: fetchUrl = fetch }: PortsOptions): Ports {
+export function createPorts({
+  online,
+  store = NO_STORE,
+  environment = process.env,
+  fetch: fetchUrl = fetch,
+}: PortsOptions): Ports {
   return {
     files: filePort,
     programs: programPort(environment),
-    store: storePort,
+    store,
     environment: { ...environment },
     cwd: workingDirectory(),
     homeDir: homeDirectory(),

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 import type { ProgramOutcome, ProgramPort } from '../core/index.ts';
@@ -28,12 +28,14 @@ function killGroup(child: ChildProcess): void {
   }
 }
 
-function runProgram(
+async function runProgram(
   file: string,
   args: readonly string[],
   timeoutMs: number,
   env: NodeJS.ProcessEnv,
 ): Promise<ProgramOutcome> {
+  // Loading it takes longer than most of what snug does, and many commands start nothing.
+  const { spawn } = await import('node:child_process');
   return new Promise((settle) => {
     let child: ChildProcess;
     try {

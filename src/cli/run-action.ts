@@ -33,6 +33,7 @@ import { createPorts } from './ports.ts';
 import { preflightRequest } from './preflight-request.ts';
 import type { RunFlags } from './program.ts';
 import { showDiagnostics } from './show.ts';
+import { storePort } from './store-port.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
 
 /** Signals that reach the trainer through us. */
@@ -93,7 +94,7 @@ export async function runAction(launch: string[], flags: RunFlags, command: Comm
       'error[usage]: --ask needs a terminal to ask on\n  help: snug run --dry-run shows the plan without one',
     );
   const terminal = createTerminal({ quiet: flags.quiet === true || flags.json === true });
-  const ports = createPorts({ online: flags.online === true });
+  const ports = createPorts({ online: flags.online === true, store: storePort });
   const stop = await terminal.spin('looking at the launch and the machine');
   const talk = createTalk(terminal, flags, stop);
   const notifier = flags.onEvent === undefined ? undefined : createNotifier(flags.onEvent);

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { createPorts } from '../../src/cli/ports.ts';
+import { storePort } from '../../src/cli/store-port.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'snug-ports-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -12,7 +13,7 @@ const put = (name: string, content: string | Uint8Array): string => {
   writeFileSync(path, content);
   return path;
 };
-const { files, programs, store } = createPorts({ online: false });
+const { files, programs, store } = createPorts({ online: false, store: storePort });
 
 describe('files', () => {
   it('tells files, folders and everything else apart, through symlinks', () => {
