@@ -2,7 +2,8 @@ import { error } from '../../core/index.ts';
 import type { ConfigReader } from '../config-reader.ts';
 import type { Op } from '../ops.ts';
 import type { Architecture } from './architecture.ts';
-import { add, attention, call, dropout, heads, hiddenNorm, linear, peftDefaults, plainMlp } from './parts.ts';
+import { gpt2Line } from './gpt2-line.ts';
+import { attention, call, dropout, heads, linear, peftDefaults, plainMlp } from './parts.ts';
 
 /** Layers that `attention_types` (`[[["global", "local"], 12]]`) counts up; undefined: not in that form. */
 function countLayers(types: unknown): number | undefined {
@@ -65,44 +66,20 @@ export const gptNeo: Architecture = {
     );
     const block = call('attn', { hidden_states: 'hidden_states' }, { attn_output: 'attn_output', _: '_' }, [inside]);
     const mlp = plainMlp(['c_fc', 'c_proj'], hiddenSize, inner, fn, { bias: true, dropout: residual });
-    const hold: Op = { op: 'assign', input: 'hidden_states', output: 'residual' };
     return {
-      hiddenSize,
-      vocabSize,
-      layersPath: 'transformer.h',
-      embedding: [
-        { op: 'embedding', name: 'wte', rows: vocabSize, size: hiddenSize, by: 'tokens', output: 'inputs_embeds' },
-        { op: 'embedding', name: 'wpe', rows: positions, size: hiddenSize, by: 'positions', output: 'position_embeds' },
-        add('inputs_embeds', 'position_embeds', 'hidden_states'),
-        ...(embedding > 0 ? [dropout(embedding, 'hidden_states', 'hidden_states')] : []),
-      ],
-      kinds: [
-        [
-          hold,
-          hiddenNorm('ln_1', hiddenSize, 'layer'),
-          block,
-          add('attn_output', 'residual', 'hidden_states'),
-          hold,
-          hiddenNorm('ln_2', hiddenSize, 'layer'),
-          { ...mlp, results: { hidden_states: 'feed_forward_hidden_states' } },
-          add('residual', 'feed_forward_hidden_states', 'hidden_states'),
-        ],
-      ],
-      layers: new Array<number>(layers).fill(0),
-      final: [hiddenNorm('ln_f', hiddenSize, 'layer')],
-      head: {
-        name: 'lm_head',
-        bias: false,
+      ...gpt2Line({
+        hiddenSize,
+        vocabSize,
+        positions,
+        layers,
+        embedding,
+        block,
+        mlp,
         tied: config.flag('tie_word_embeddings', true),
-        scaled: false,
-        softcap: false,
-      },
-      rotaryTables: undefined,
-      masks: 1,
+      }),
       // Every layer has a causal mask of its own, one byte a pair of positions.
       bufferBytes: layers * positions ** 2,
       namesWeights: true,
-      alibi: false,
       kernels: ['flash'],
       peft: peftDefaults(['q_proj', 'v_proj'], ['q_proj', 'v_proj', 'c_proj'], ['c_proj']),
     };
