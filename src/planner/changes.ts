@@ -2,6 +2,7 @@ import type { MemoryEstimate } from '../memory/index.ts';
 import type { PlanValues, SettingName, SpecChange } from '../spec/index.ts';
 import { type Combination, harmOf, type Step } from './combination.ts';
 import { changedSettings } from './levers/availability.ts';
+import type { Lever } from './levers/index.ts';
 
 /** Device peak of some values; undefined: they cannot be estimated. */
 export type PeakOf = (values: PlanValues) => number | undefined;
@@ -50,24 +51,43 @@ export function specChanges(
     const worst = movers.reduce((a, b) => (harmOf(b.lever.class) >= harmOf(a.lever.class) ? b : a));
     return { setting, lever: worst.lever, cost: estimate ? joinCosts(movers) : 'not known' };
   });
+  const savings = once(() => savingsOf(original, combination, changes, estimate ? peakOf : () => undefined));
+  return changes.map(({ setting, lever, cost }, index) => {
+    const change = {
+      setting: setting as SettingName,
+      from: original[setting],
+      to: combination.values[setting],
+      lever: lever.id,
+      class: lever.class,
+      cost,
+    };
+    // Worked out when it is read: most plans that a refusal names are never priced.
+    Object.defineProperty(change, 'savesBytes', { enumerable: true, get: () => savings()[index] });
+    return change as SpecChange;
+  });
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}
+
+/** What stands in each change for the steps of its lever, bytes. */
+function savingsOf(
+  original: PlanValues,
+  combination: Combination,
+  changes: readonly { readonly setting: string; readonly lever: Lever }[],
+  peakOf: PeakOf,
+): readonly number[] {
   const savings = changes.map(() => 0);
-  const parts = estimate ? stepSavings(original, combination, peakOf) : [];
-  for (const [index, bytes] of parts.entries()) {
+  for (const [index, bytes] of stepSavings(original, combination, peakOf).entries()) {
     const { lever, set } = combination.steps[index]!;
     const own = changes.findIndex((change) => change.lever === lever);
     const taker = own >= 0 ? own : changes.findIndex(({ setting }) => setting in set);
     savings[taker] = (savings[taker] ?? 0) + bytes;
   }
-  return changes.map(
-    ({ setting, lever, cost }, index) =>
-      ({
-        setting: setting as SettingName,
-        from: original[setting],
-        to: combination.values[setting],
-        lever: lever.id,
-        class: lever.class,
-        savesBytes: savings[index],
-        cost,
-      }) as SpecChange,
-  );
+  return savings;
 }

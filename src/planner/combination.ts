@@ -126,14 +126,23 @@ export function applyPicks(values: PlanValues, picks: readonly number[], options
   }, nothingMoved(values));
 }
 
-/** Every combination of the levers' options, nothing moved included. */
-export function allCombinations(values: PlanValues, optionsOf: OptionsOf): readonly Combination[] {
+/** Every combination of the levers' options, nothing moved included; levers of `held` are pulled that far in all of them. */
+export function allCombinations(
+  values: PlanValues,
+  optionsOf: OptionsOf,
+  held: ReadonlyMap<Lever, number>,
+): readonly Combination[] {
   return LEVERS.reduce<readonly Combination[]>(
-    (combinations, lever, position) =>
-      combinations.flatMap((combination) => [
-        combination,
-        ...optionsOf(lever, combination.values).map((move, index) => extend(combination, position, index + 1, move)),
-      ]),
+    (combinations, lever, position) => {
+      const wanted = held.get(lever);
+      return combinations.flatMap((combination) => {
+        const moves = optionsOf(lever, combination.values);
+        if (wanted === undefined)
+          return [combination, ...moves.map((move, index) => extend(combination, position, index + 1, move))];
+        const option = Math.min(wanted, moves.length);
+        return option === 0 ? [combination] : [extend(combination, position, option, moves[option - 1]!)];
+      });
+    },
     [nothingMoved(values)],
   );
 }

@@ -30,8 +30,10 @@ export function planIfTold(
     const { best } = searchPlan({ ...search, optionsOf }, (lever) => permits(policy, lever));
     return best ? [best] : [];
   };
-  const byOne = untold.flatMap(planTelling).sort(compareCombinations);
-  const [plan] = byOne.length > 0 || untold.length < 2 ? byOne : planTelling(untold.flat());
+  const byAll = untold.length > 0 ? planTelling(untold.flat()) : [];
+  // What telling everything does not bring about, telling less does not.
+  const byOne = byAll.length > 0 && untold.length > 1 ? untold.flatMap(planTelling).sort(compareCombinations) : [];
+  const [plan] = byOne.length > 0 ? byOne : byAll;
   if (!plan) return undefined;
   const settings = changedSettings(values, plan.values)
     .map((name) => name as SettingName)

@@ -14,16 +14,21 @@ import { type EstimateOf, type Limits, type SearchRequest, searchPlan } from './
 export function rememberEstimates<T>(
   estimate: (values: PlanValues) => Result<T>,
 ): (values: PlanValues) => T | undefined {
-  const known = new Map<string, T | undefined>();
+  const known = new Map<string, { readonly value: T | undefined }>();
+  // The same plan comes again as the same object more often than as an equal one, and then needs no key.
+  const seen = new WeakMap<PlanValues, { readonly value: T | undefined }>();
   return (values) => {
+    const before = seen.get(values);
+    if (before) return before.value;
     const key = JSON.stringify(values);
-    if (!known.has(key)) {
-      const result = estimate(values);
-      known.set(key, result.ok ? result.value : undefined);
-    }
-    return known.get(key);
+    const answer = known.get(key) ?? { value: valueOrNone(estimate(values)) };
+    known.set(key, answer);
+    seen.set(values, answer);
+    return answer.value;
   };
 }
+
+const valueOrNone = <T>(result: Result<T>): T | undefined => (result.ok ? result.value : undefined);
 
 /** Permitted levers that something outside the settings keeps away, each with the reason. */
 const unavailableLevers = ({ values, surroundings, policy }: PlanRequest): Refusal['unavailable'] =>
@@ -67,10 +72,14 @@ export function planRun(asked: PlanRequest): Plan {
     };
   }
   const wouldFit = furtherClasses(policy).flatMap((allow) => {
-    const wider = searchPlan(search, (lever) => permits({ ...policy, allow: [...policy.allow, allow] }, lever)).best;
+    const wider = searchPlan(
+      search,
+      (lever) => permits({ ...policy, allow: [...policy.allow, allow] }, lever),
+      allow,
+    ).best;
     return wider ? [{ allow, ...changesOf(wider) }] : [];
   });
-  const least = changesOf(smallest);
+  const least = changesOf(smallest());
   const told = planIfTold(request, search);
   const refusal: Refusal = {
     shortfallBytes: Math.max(0, least.estimate.vram.devicePeakBytes - budget.usableBytes),

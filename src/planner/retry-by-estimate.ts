@@ -58,7 +58,7 @@ export function smallerByEstimate(
     },
     permitted,
   );
-  const found = best ?? smallest;
+  const found = best ?? smallest();
   const plan = planOf(
     fixed.map((option, position) => found.picks[position]! || option),
     context,

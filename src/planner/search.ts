@@ -8,7 +8,7 @@ import {
   type Combination,
   compareCombinations,
   compareTiers,
-  nothingMoved,
+  harmOf,
   type OptionsOf,
   type Step,
   worstClass,
@@ -48,8 +48,8 @@ export interface SearchRequest {
 export interface SearchOutcome {
   /** The best plan that fits. */
   readonly best: Combination | undefined;
-  /** The smallest plan found; the same as `best` only by chance. */
-  readonly smallest: Combination;
+  /** The smallest plan, looked for when it is asked for; the same as `best` only by chance. */
+  readonly smallest: () => Combination;
 }
 
 /** Bytes above the limits, device and host together; infinite where there is no estimate. */
@@ -59,24 +59,42 @@ function overflow(estimate: MemoryEstimate | undefined, { deviceBytes, hostBytes
   return Math.max(0, estimate.vram.devicePeakBytes - deviceBytes) + host;
 }
 
-/** All levers as far as they go, then each let go where that needs less: levers seldom work against each other, but some do. */
-function smallestCombination({ values, optionsOf, estimateOf, limits }: SearchRequest): Combination {
-  const size = ({ values: at }: Combination): readonly [number, number] => {
-    const estimate = estimateOf(at);
-    return [overflow(estimate, limits), estimate?.vram.devicePeakBytes ?? Number.POSITIVE_INFINITY];
-  };
+/** How large a plan is: bytes above the limits, then its device peak. */
+type Size = readonly [over: number, peak: number];
+
+const sizeByEstimate = ({ estimateOf, limits }: SearchRequest, { values }: Combination): Size => {
+  const estimate = estimateOf(values);
+  return [overflow(estimate, limits), estimate?.vram.devicePeakBytes ?? Number.POSITIVE_INFINITY];
+};
+
+/** Never above the size by the estimate. */
+const sizeByBound = ({ leastBytesOf, limits }: SearchRequest, { values }: Combination): Size => {
+  const least = leastBytesOf?.(values) ?? 0;
+  return [Math.max(0, least - limits.deviceBytes), least];
+};
+
+const isSmaller = ([over, peak]: Size, [otherOver, otherPeak]: Size): boolean =>
+  over < otherOver || (over === otherOver && peak < otherPeak);
+
+/**
+ * All levers as far as they go, then each let go where that needs less: levers seldom work against each other, but some do. A plan
+ * that its bound alone shows to be no smaller is not measured.
+ */
+function smallestCombination(request: SearchRequest, measure = sizeByEstimate): Combination {
+  const { values, optionsOf } = request;
   let best = applyPicks(
     values,
     LEVERS.map(() => Number.POSITIVE_INFINITY),
     optionsOf,
   );
-  let [over, peak] = size(best);
+  let size = measure(request, best);
   for (const { position } of [...best.steps]) {
     const candidate = applyPicks(values, best.picks.with(position, 0), optionsOf);
-    const [candidateOver, candidatePeak] = size(candidate);
-    if (candidateOver < over || (candidateOver === over && candidatePeak < peak)) {
+    if (!isSmaller(sizeByBound(request, candidate), size)) continue;
+    const candidateSize = measure(request, candidate);
+    if (isSmaller(candidateSize, size)) {
       best = candidate;
-      [over, peak] = [candidateOver, candidatePeak];
+      size = candidateSize;
     }
   }
   return best;
@@ -128,15 +146,10 @@ function bestOfClass(leverClass: LeverClass, smallest: Combination, request: Sea
   const relaxed = (plan: Combination): Combination | undefined =>
     excluded?.(plan.values) ? undefined : relax(plan, fits, request);
 
-  const idle = new Set(smallest.steps.filter(costsNothing).map(({ lever }) => lever));
-  const withIdle = (combination: Combination): Combination =>
-    applyPicks(
-      values,
-      combination.picks.map((option, position) => (idle.has(LEVERS[position]!) ? smallest.picks[position]! : option)),
-      optionsOf,
-    );
-  const paid = allCombinations(values, (lever, at) => (idle.has(lever) ? [] : optionsOf(lever, at)))
-    .map(withIdle)
+  const idle = new Map(
+    smallest.steps.filter(costsNothing).map(({ lever, position }) => [lever, smallest.picks[position]!]),
+  );
+  const paid = allCombinations(values, optionsOf, idle)
     .filter((candidate) => candidate.steps.length > 0 && worstClass(candidate) === leverClass)
     .sort(compareTiers);
 
@@ -182,23 +195,35 @@ const letGo = (plan: Combination, values: PlanValues, optionsOf: OptionsOf): rea
 
 /**
  * Searches all permitted levers together, class by class from the mildest: as soon as the levers up to a class can make the
- * run fit, no worse class is looked at.
+ * run fit, no worse class is looked at. `from`: the mildest class looked at, where milder ones are known not to fit.
  */
-export function searchPlan(request: SearchRequest, permitted: (lever: Lever) => boolean): SearchOutcome {
+export function searchPlan(
+  request: SearchRequest,
+  permitted: (lever: Lever) => boolean,
+  from: LeverClass = 'free',
+): SearchOutcome {
   const classes = LEVER_CLASSES.filter((leverClass) =>
     LEVERS.some((lever) => lever.class === leverClass && permitted(lever)),
   );
-  let smallest = nothingMoved(request.values);
-  for (const [index, leverClass] of classes.entries()) {
-    const milder = classes.slice(0, index + 1);
-    const optionsOf: OptionsOf = (lever, values) =>
-      milder.includes(lever.class) && permitted(lever) ? request.optionsOf(lever, values) : [];
-    smallest = smallestCombination({ ...request, optionsOf });
+  const upTo = (worst: LeverClass | undefined): SearchRequest => ({
+    ...request,
+    optionsOf: (lever, values) =>
+      worst !== undefined && harmOf(lever.class) <= harmOf(worst) && permitted(lever)
+        ? request.optionsOf(lever, values)
+        : [],
+  });
+  for (const leverClass of classes.filter((one) => harmOf(one) >= harmOf(from))) {
+    const within = upTo(leverClass);
+    // The bound is asked first: what does not fit by it takes no estimate.
+    const [least] = sizeByBound(within, smallestCombination(within, sizeByBound));
+    if (least > 0) continue;
+    const smallest = smallestCombination(within);
     if (overflow(request.estimateOf(smallest.values), request.limits) > 0) continue;
-    const best = bestOfClass(leverClass, smallest, { ...request, optionsOf });
-    if (best) return { best, smallest };
+    const best = bestOfClass(leverClass, smallest, within);
+    if (best) return { best, smallest: () => smallest };
   }
-  return { best: undefined, smallest: withoutIdle(smallest, request) };
+  const all = upTo(classes.at(-1));
+  return { best: undefined, smallest: () => withoutIdle(smallestCombination(all), request) };
 }
 
 /** The same size with fewer changes: levers that save nothing here are let go. */

@@ -1,5 +1,5 @@
 import { GiB } from '../../src/core/index.ts';
-import { estimateMemory, memoryBudget } from '../../src/memory/index.ts';
+import { estimateMemory, leastDeviceBytes, memoryBudget } from '../../src/memory/index.ts';
 import { describeModel, type ModelFacts } from '../../src/model/index.ts';
 import {
   DEFAULT_POLICY,
@@ -127,12 +127,14 @@ export function requestOf({ model, start, card }: Cell, levers: readonly string[
   const { facts } = MODELS[model]!;
   const capacity = CARDS[card]! * GiB;
   const computeCapability = { major: 8, minor: 6 };
+  const device = { computeCapability, capacityBytes: capacity };
   return {
     values: STARTS[start]!.values,
     budget: memoryBudget(capacity, 0, 0.05),
     policy: levers ? { ...DEFAULT_POLICY, allow: levers } : DEFAULT_POLICY,
     surroundings: surroundings({ computeCapability, hostRamBytes: 256 * GiB }),
-    estimate: (values) => estimateMemory(values, facts, { computeCapability, capacityBytes: capacity }),
+    estimate: (values) => estimateMemory(values, facts, device),
+    leastBytes: (values) => leastDeviceBytes(values, facts, device),
     stepSeconds: stepPredictor(facts, computeCapability),
   };
 }

@@ -30,7 +30,7 @@ const adaptedLinears = ({ linears }: Workload, { targetModules }: Lora): readonl
     : linears.filter(({ name }) => targetModules.some((target) => name === target || name.endsWith(`.${target}`)));
 
 const adapterWeights = (linears: readonly LinearWork[], { r }: Lora): number =>
-  linears.reduce((sum, { inFeatures, outFeatures }) => sum + r * (inFeatures + outFeatures), 0);
+  linears.reduce((sum, { inFeatures, outFeatures, count }) => sum + count * r * (inFeatures + outFeatures), 0);
 
 /** What the optimizer reads and writes for one trained weight, bytes: gradient, weight, states there and back. */
 function optimizerTraffic(optim: string, master: number): number {
@@ -58,18 +58,22 @@ export function stepSeconds(values: PlanValues, work: Workload, speed: CardSpeed
 
   const layers = matmul(work.activeWeights, Math.min(work.layerWeights, work.activeWeights * tokens));
   const head = matmul(work.headWeights, work.headWeights);
-  const attention = work.attention.reduce((sum, { width: features, heads, window }) => {
+  const attention = work.attention.reduce((sum, { width: features, heads, window, count }) => {
     const eager = values.attnImplementation === 'eager';
     const seen = Math.min(values.maxLength, window ?? Number.POSITIVE_INFINITY);
     // A causal kernel leaves out the half that is masked; eager attention computes it, and its scores go through memory.
     const flops = (4 * tokens * features * (eager ? values.maxLength : seen * (window ? 1 : 0.5))) / REACHED.attention;
-    return sum + flops / speed.flops + (eager ? stream(tokens * values.maxLength * heads * 8 * width) : 0);
+    const scores = eager ? stream(tokens * values.maxLength * heads * 8 * width) : 0;
+    return sum + count * (flops / speed.flops + scores);
   }, 0);
   const fused = (kernel: FusedKernel): boolean => values.fusedKernels?.includes(kernel) === true;
   const dropout = values.lora && values.lora.loraDropout > 0 ? 4 : 0;
   const adapters =
     stream(
-      adapted.reduce((sum, { inFeatures, outFeatures }) => sum + (4 + dropout) * inFeatures + 6 * outFeatures, 0) *
+      adapted.reduce(
+        (sum, { inFeatures, outFeatures, count }) => sum + count * ((4 + dropout) * inFeatures + 6 * outFeatures),
+        0,
+      ) *
         tokens *
         width,
     ) * (fused('lora') ? FUSED : 1);
@@ -80,7 +84,7 @@ export function stepSeconds(values: PlanValues, work: Workload, speed: CardSpeed
     : 0;
   const forward: Pass = {
     gpu: layers + attention + adapters + pointwise + expand,
-    cpu: LAUNCH * (work.kernels + adapted.length * LORA_KERNELS),
+    cpu: LAUNCH * (work.kernels + adapted.reduce((sum, { count }) => sum + count, 0) * LORA_KERNELS),
   };
   const again = values.gradientCheckpointing.enabled ? 1 : 0;
   const backward: Pass = {

@@ -1,19 +1,23 @@
 import { type ModelDescription, type ModelFacts, type Op, type Stack, visitOps } from '../../model/index.ts';
 
-/** One attention layer: what its scores cost a token. */
+/** Attention layers: what the scores of each cost a token. */
 export interface AttentionWork {
   /** Query heads × features a head. */
   readonly width: number;
   readonly heads: number;
   /** Tokens it looks back at most; undefined: all of the row. */
   readonly window: number | undefined;
+  /** How many layers are alike. */
+  readonly count: number;
 }
 
-/** A linear layer that an adapter can stand beside. */
+/** Linear layers that an adapter can stand beside. */
 export interface LinearWork {
   readonly name: string;
   readonly inFeatures: number;
   readonly outFeatures: number;
+  /** How many layers are alike. */
+  readonly count: number;
 }
 
 /** What one token costs in a model, from its description alone. */
@@ -24,7 +28,7 @@ export interface Workload {
   readonly layerWeights: number;
   readonly headWeights: number;
   readonly attention: readonly AttentionWork[];
-  /** Every linear layer of every layer. */
+  /** The linear layers of all layers. */
   readonly linears: readonly LinearWork[];
   /** Elements that operations between the multiplications read or write for one token, in one pass. */
   readonly pointwiseElements: number;
@@ -66,7 +70,7 @@ function count(op: Op, tally: Tally): void {
       tally.active += op.inFeatures * op.outFeatures;
       tally.all += op.inFeatures * op.outFeatures;
       tally.pointwise += PASSES.output * op.outFeatures;
-      tally.linears.push({ name: op.name, inFeatures: op.inFeatures, outFeatures: op.outFeatures });
+      tally.linears.push({ name: op.name, inFeatures: op.inFeatures, outFeatures: op.outFeatures, count: 1 });
       break;
     case 'norm':
       tally.pointwise += PASSES.norm * op.size;
@@ -82,12 +86,12 @@ function count(op: Op, tally: Tally): void {
       break;
     }
     case 'attention':
-      tally.attention.push({ width: op.heads * op.headDim, heads: op.heads, window: op.window });
+      tally.attention.push({ width: op.heads * op.headDim, heads: op.heads, window: op.window, count: 1 });
       break;
     case 'disentangled':
       // Content and two kinds of positions: three score matrices.
       for (let form = 0; form < 3; form += 1) {
-        tally.attention.push({ width: op.heads * op.headDim, heads: op.heads, window: undefined });
+        tally.attention.push({ width: op.heads * op.headDim, heads: op.heads, window: undefined, count: 1 });
       }
       break;
     default:
@@ -99,6 +103,17 @@ function tallyOf(ops: readonly Op[]): Tally {
   const tally: Tally = { active: 0, all: 0, pointwise: 0, kernels: 0, attention: [], linears: [] };
   visitOps(ops, '', (op) => count(op, tally));
   return tally;
+}
+
+/** Layers that are alike stand once: a workload is read for every plan that is looked at. */
+function countAlike<T extends { readonly count: number }>(items: readonly T[]): readonly T[] {
+  const found = new Map<string, T>();
+  for (const item of items) {
+    const key = JSON.stringify({ ...item, count: 0 });
+    const known = found.get(key);
+    found.set(key, known ? { ...known, count: known.count + item.count } : item);
+  }
+  return [...found.values()];
 }
 
 const layersOf = ({ kinds, layers }: Stack): readonly Tally[] => {
@@ -118,8 +133,8 @@ export function workloadOf({ description, parameters, hiddenSize, vocabSize }: M
     activeWeights: sum(({ active }) => active),
     layerWeights: sum(({ all }) => all),
     headWeights: (description.head.inFeatures ?? hiddenSize) * vocabSize,
-    attention: layers.flatMap(({ attention }) => attention),
-    linears: layers.flatMap(({ linears }) => linears),
+    attention: countAlike(layers.flatMap(({ attention }) => attention)),
+    linears: countAlike(layers.flatMap(({ linears }) => linears)),
     pointwiseElements: sum(({ pointwise }) => pointwise),
     kernels: sum(({ kernels }) => kernels),
     boundaryElements: stacks.reduce((total, stack) => total + stack.layers.length * stack.hiddenSize, 0),
