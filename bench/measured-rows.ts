@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { FloatDType } from '../src/core/index.ts';
+import { type Places, placesOf } from '../src/dialects/litgpt/adapter.ts';
 import type { DeviceFacts } from '../src/memory/index.ts';
 import type {
   Distributed,
@@ -78,6 +79,7 @@ export function planOfMeasured(row: MeasuredRow): MeasuredPlan | string {
   const dtype = dtypeOf(row);
   const flash = /flash|xformers/i.test(row.attention ?? '') && !/^sdpa|off/i.test(row.attention ?? '');
   const quantization = quantizationOf(row);
+  const litgpt = /litgpt/.test(row.source);
   if (typeof quantization === 'string') return quantization;
   const values: PlanValues = {
     objective: 'sft',
@@ -91,7 +93,7 @@ export function planOfMeasured(row: MeasuredRow): MeasuredPlan | string {
     maxLength,
     packing: row.seq_kind === 'packed',
     paddingFree: row.seq_kind === 'packed' && flash && /axolotl|swift/.test(row.source),
-    attentionMask: row.seq_kind === 'max with padding' && !flash,
+    attentionMask: row.seq_kind === 'max with padding' && !flash && !litgpt,
     attnImplementation: flash ? 'flash_attention_2' : /^eager$/.test(row.attention ?? '') ? 'eager' : 'sdpa',
     gradientCheckpointing: checkpointingOf(row),
     optim,
@@ -113,6 +115,9 @@ export function planOfMeasured(row: MeasuredRow): MeasuredPlan | string {
     lossImpl: lossOf(row),
     fusedKernels: kernelsOf(row),
     versions,
+    ...(litgpt ? { ownModules: 'litgpt' } : {}),
+    // The older scripts begin with their one longest row.
+    ...(litgpt && row.seq_kind !== 'exact' ? { holdsLastLoss: true } : {}),
     torchCompile: row.extras.compile === true,
     saveTotalLimit: null,
     allocatorConf: row.extras.expandable_segments ? 'expandable_segments:True' : '',
@@ -245,11 +250,14 @@ function loraOf(row: MeasuredRow, dtype: FloatDType): PlanValues['lora'] {
     r: Number(detail.r ?? 8),
     loraAlpha: 16,
     loraDropout: Number(detail.lora_dropout ?? detail.dropout ?? 0),
-    targetModules: list ? list.flatMap((name) => NAMES[name] ?? [name]) : 'all-linear',
+    targetModules: list ? list.flatMap((name) => named(row, name)) : 'all-linear',
     adapterDtype: bf16 ? dtype : 'fp32',
     modulesToSave: (detail.modules_to_save as string[] | undefined) ?? [],
   };
 }
+
+const named = ({ source, model }: MeasuredRow, name: string): readonly string[] =>
+  (/litgpt/.test(source) ? placesOf(model)[`lora_${name}` as keyof Places] : undefined) ?? NAMES[name] ?? [name];
 
 function distributedOf(row: MeasuredRow): Distributed {
   const ranks = Number(row.extras.world_size ?? 1) || 1;

@@ -41,6 +41,8 @@ export function probeValues(spec: TrainingSpec): Probes {
     optimTargetModules: [],
     optimizerInBackward: [],
     embeddingsInFp32: [],
+    ownModules: [],
+    holdsLastLoss: [],
     labelSmoothingFactor: [],
     neftuneNoiseAlpha: [],
     torchCompile: [],

@@ -51,6 +51,8 @@ export interface QuantisedWeight {
   readonly computeDtype: Dtype;
   /** Its input is kept for a gradient that nothing asks for; see VersionFacts. */
   readonly keepsInput: boolean;
+  /** Dequantised into fp16 first, then cast to the compute dtype (Lightning's bitsandbytes plugin quantises fp16 copies). */
+  readonly throughHalf: boolean;
 }
 
 export type Adapter =

@@ -2,7 +2,7 @@ import type { ModelDescription, Op, Stack } from '../model/index.ts';
 import type { PlanValues } from '../spec/index.ts';
 import { virtualTokenShapes } from './adapters/virtual-tokens.ts';
 import type { LinearState, OpState, Parameter, ParameterGroup, QuantisedGroup } from './parameter.ts';
-import { unnamedLinear } from './parameters/linear-states.ts';
+import { linearState, unnamedLinear } from './parameters/linear-states.ts';
 import { addOps, firstTable } from './parameters/op-states.ts';
 import { ParameterSet } from './parameters/parameter-set.ts';
 import { F32 } from './tape/tape.ts';
@@ -97,14 +97,20 @@ function tokenHead(set: ParameterSet): ParameterPlan['head'] {
   addOps(set, head.transform ?? [], '', 1);
   const embedded = set.states.get(firstTable(description))!;
   const tiedWeight = embedded.frozenCopy ?? embedded.weight!;
-  const weight = head.tied ? tiedWeight : set.make(vocabSize, inFeatures, outer, !set.peft, 1, head.name);
+  const { quantization, ownModules } = set.values;
+  // LitGPT has a head of its own whatever the checkpoint, and quantises it.
+  const litgpt = ownModules === 'litgpt';
+  const tied = head.tied && !litgpt;
+  if (quantization && litgpt)
+    return linearState(set, unnamedLinear(head.name, inFeatures, vocabSize, head.bias), '', 1);
+  const weight = tied ? tiedWeight : set.make(vocabSize, inFeatures, outer, !set.peft, 1, head.name);
   const bias = head.bias ? set.makeBase(1, vocabSize, 1, outer) : undefined;
   const plain: ParameterPlan['head'] = { weight, quantised: undefined, bias, adapter: undefined };
   if (adapters.trainsCopyOf(head.name)) {
     const copy = set.make(vocabSize, inFeatures, outer, true, 1);
     return { ...plain, weight: copy, frozenCopy: weight };
   }
-  if (head.tied && tiedWeight === embedded.weight && tiedWeight.tensor.node) tiedWeight.tensor.node.leaf!.uses += 1;
+  if (tied && tiedWeight === embedded.weight && tiedWeight.tensor.node) tiedWeight.tensor.node.leaf!.uses += 1;
   const shape = unnamedLinear(head.name, inFeatures, vocabSize, head.bias);
   const adapter = adapters.forLinear(shape, head.name, (rows, columns, dtype) =>
     set.make(rows, columns, dtype, true, 1),

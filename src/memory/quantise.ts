@@ -4,13 +4,14 @@ import { roundUp } from './tape/tape.ts';
 
 /**
  * How one weight of `rows` outputs and `columns` inputs is stored, bytes with everything that belongs to it. `keepsInput`: this
- * bitsandbytes keeps the input of a 4-bit product.
+ * bitsandbytes keeps the input of a 4-bit product. `throughHalf`: the weight was quantised as fp16.
  */
 export function quantise(
   rows: number,
   columns: number,
   quantization: Quantization,
   keepsInput: boolean,
+  throughHalf = false,
 ): QuantisedWeight {
   const elements = rows * columns;
   const { quantType } = quantization;
@@ -20,6 +21,7 @@ export function quantise(
     products: quantType === 'int8' ? 'int8' : 'dequantised',
     computeDtype: dtypeCode(quantization.computeDtype),
     keepsInput: keepsInput && (quantType === 'nf4' || quantType === 'fp4'),
+    throughHalf: throughHalf && quantization.computeDtype !== 'fp16',
   };
 }
 

@@ -23,6 +23,8 @@ export type MixedPrecision = 'no' | 'bf16' | 'fp16';
 export type LossImpl = 'full' | 'chunked' | 'fused' | 'fused_logits' | 'chunked_logits';
 /** Modules that one kernel stands in for: norms, rotary embedding, gated product, LoRA layers. */
 export type FusedKernel = 'norm' | 'rotary' | 'gate' | 'lora';
+/** Whose modules the model is made of, where they are not those of transformers. */
+export type OwnModules = 'litgpt';
 export type Strategy = 'none' | 'dp' | 'ddp' | 'zero1' | 'zero2' | 'zero3' | 'fsdp1' | 'fsdp2' | 'hsdp';
 export type OffloadTarget = 'optimizer' | 'parameters' | 'activations';
 
@@ -144,6 +146,10 @@ export interface TrainingValues {
   maxGradNorm: number;
   /** Each parameter is updated as soon as its gradient is there, which then ends (torchtune's `optimizer_in_bwd`); not said: no. */
   optimizerInBackward?: boolean;
+  /** The trainer builds the model of modules of its own; not said: those of transformers. */
+  ownModules?: OwnModules;
+  /** The training loop still names loss and logits of one micro batch while the next one runs; not said: no. */
+  holdsLastLoss?: boolean;
   /** Embeddings, head and norms are held in fp32 whatever `dtype` says (axolotl's full training); not said: no. */
   embeddingsInFp32?: boolean;
   /** 0: none; else the Trainer computes the loss by itself. */

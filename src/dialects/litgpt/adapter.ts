@@ -1,4 +1,4 @@
-import { type Diagnostic, error, type FloatDType, note, warning } from '../../core/index.ts';
+import { type Diagnostic, error, type FloatDType, warning } from '../../core/index.ts';
 import {
   formatOrigin,
   type Lora,
@@ -110,9 +110,7 @@ export function readAdapter(
     computeDtype: dtype,
     upcastRestToFp32: false,
   };
-  const diagnostics: Diagnostic[] = [
-    note('quantised-head', 'litgpt quantises the head, too, which is counted in 16 bits', { location }),
-  ];
+  const diagnostics: Diagnostic[] = [];
   if (mixed) {
     diagnostics.push(
       error('bad-value', 'litgpt quantises only with a precision that is not mixed', {

@@ -62,6 +62,8 @@ export function readLitgpt(
     optim: optimizer.setting,
     maxGradNorm: readClipping(reader, task),
     lossImpl: { value: 'chunked_logits', origin: LITGPT },
+    ownModules: { value: 'litgpt', origin: LITGPT },
+    holdsLastLoss: { value: true, origin: LITGPT },
     ...(task === 'pretrain' ? { torchCompile: { value: true, origin: LITGPT } } : {}),
     ...readWorkers(reader, task),
     outputDir: reader.setting<string>(['out_dir'], toText, { value: TASKS[task].outDir, origin: LITGPT }),

@@ -9,7 +9,13 @@ import type { ParameterSet } from './parameter-set.ts';
 export function linearState(set: ParameterSet, op: LinearOp, path: string, count: number): LinearState {
   const { quantization, versions } = set.values;
   const quantised = quantization
-    ? quantise(op.outFeatures, op.inFeatures, quantization, versionFacts(versions).keepsQuantisedInputs)
+    ? quantise(
+        op.outFeatures,
+        op.inFeatures,
+        quantization,
+        versionFacts(versions).keepsQuantisedInputs,
+        set.values.ownModules === 'litgpt',
+      )
     : undefined;
   if (quantised) {
     set.quantisedBytes += quantised.bytes * count;

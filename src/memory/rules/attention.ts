@@ -41,7 +41,7 @@ function sdpa(ctx: Context, op: AttentionOp, q: Tensor, k: Tensor, v: Tensor, bi
   const { tape } = ctx;
   const keys = keyTokens(ctx, op, k);
   const times = op.repeats ? op.heads / op.kvHeads : 1;
-  const key = repeat(tape, k, times, op.kvHeads === 1);
+  const key = repeat(tape, k, times, op.kvHeads === 1 && ctx.ownModules !== 'litgpt');
   const value = repeat(tape, v, times, op.kvHeads === 1);
   const out = fused(ctx, op, q, key, value, keys, additiveMask(ctx, op, q.dtype, keys, bias));
   tape.drop(key);

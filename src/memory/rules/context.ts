@@ -1,5 +1,5 @@
 import type { Op } from '../../model/index.ts';
-import type { FusedKernel } from '../../spec/index.ts';
+import type { FusedKernel, OwnModules } from '../../spec/index.ts';
 import type { OpState, Parameter } from '../parameters.ts';
 import { cast } from '../tape/primitives.ts';
 import type { Buffer, Dtype, Tape, Tensor } from '../tape/tape.ts';
@@ -17,6 +17,8 @@ export interface Context {
   readonly amp: Dtype | undefined;
   readonly attention: AttentionKernel;
   readonly fused: readonly FusedKernel[];
+  /** Whose modules these are; undefined: transformers'. */
+  readonly ownModules?: OwnModules | undefined;
   /** A padding mask is passed to the model. */
   readonly padded: boolean;
   /** Compute dtype of the hidden states, for tables and masks. */

@@ -1,6 +1,6 @@
 import type { Parameter, QuantisedWeight } from '../parameters.ts';
 import { add, cast, giveAs } from '../tape/primitives.ts';
-import { Tensor } from '../tape/tape.ts';
+import { type Buffer, F16, Tensor } from '../tape/tape.ts';
 import type { Context } from './context.ts';
 import { int8Linear } from './int8-linear.ts';
 
@@ -22,7 +22,7 @@ export function quantisedLinear(
   const parent = x.node;
   const node = parent
     ? tape.node(elements, dtype, () => {
-        const dense = tape.alloc(weight.elements, dtype);
+        const dense = dequantised(ctx, weight);
         const toInput = tape.alloc(x.elements, dtype);
         tape.product();
         tape.release(dense);
@@ -30,7 +30,7 @@ export function quantisedLinear(
       })
     : null;
   if (weight.keepsInput) tape.save(node, x.buffer);
-  const dense = tape.alloc(weight.elements, dtype);
+  const dense = dequantised(ctx, weight);
   const wide = x.dtype === dtype ? null : tape.alloc(x.elements, dtype);
   const out = new Tensor(tape.alloc(elements, dtype), elements, dtype, node);
   tape.product();
@@ -42,4 +42,11 @@ export function quantisedLinear(
   tape.drop(out);
   tape.drop(addend);
   return sum;
+}
+
+function dequantised({ tape }: Context, { elements, computeDtype, throughHalf }: QuantisedWeight): Buffer {
+  const half = throughHalf ? tape.alloc(elements, F16) : null;
+  const dense = tape.alloc(elements, computeDtype);
+  if (half) tape.release(half);
+  return dense;
 }

@@ -1,4 +1,4 @@
-import type { CastOp, Op } from '../../model/index.ts';
+import type { CastOp, LinearOp, Op } from '../../model/index.ts';
 import {
   add,
   cast,
@@ -27,6 +27,7 @@ import { divide } from './divide.ts';
 import { embedding } from './embedding.ts';
 import { gatedProduct, opensGate } from './fused-kernels.ts';
 import { gatedNorm } from './gated-norm.ts';
+import { joinedProjections, projectionsOf } from './joined-linear.ts';
 import { linear } from './linear.ts';
 import { loopedExperts } from './looped-experts.ts';
 import { moe } from './moe.ts';
@@ -39,8 +40,16 @@ import { selectiveScan } from './selective-scan.ts';
 export function runOps(ctx: Context, ops: readonly Op[], frame: Frame): void {
   const gates = new Set<string>();
   const fusesGates = ctx.fused.includes('gate');
+  const joined = ctx.ownModules === 'litgpt' ? projectionsOf(ops) : undefined;
+  let parts: readonly Tensor[] = [];
   ops.forEach((op, index) => {
-    if (fusesGates && op.op === 'activation' && opensGate(op, ops.slice(index + 1))) {
+    const part = joined?.indexOf(op as LinearOp) ?? -1;
+    if (joined && part >= 0) {
+      const [query, key] = joined as readonly [LinearOp, LinearOp];
+      const grouped = query.outFeatures > key.outFeatures;
+      if (part === 0) parts = joinedProjections(ctx, joined, read(frame, query.input), grouped);
+      bind(ctx, frame, joined[part]!.output, parts[part]!);
+    } else if (fusesGates && op.op === 'activation' && opensGate(op, ops.slice(index + 1))) {
       // Nothing happens yet: the gate's kernel reads what the activation would have read.
       bind(ctx, frame, op.output, ctx.tape.hold(read(frame, op.input)));
       done(ctx, frame, op.input);

@@ -82,6 +82,9 @@ export function chunkedLoss(
 /** Parts that torchtune's losses split the tokens into (`num_output_chunks`). */
 const LOGITS_CHUNKS = 8;
 
+/** Tokens of a row in one part of LitGPT's (litgpt/finetune/lora.py `lm_head_chunk_size`). */
+const LITGPT_TOKENS = 128;
+
 /**
  * torchtune's CEWithChunkedOutputLoss: the head on one part of the tokens after the other, all logits there before the
  * loss; each part has an fp32 copy for a moment, and its log-probabilities are kept. Compiled, one kernel reads the 16-bit
@@ -96,8 +99,9 @@ export function chunkedLogitsLoss(
 ): LossRoot | null {
   const { tape } = ctx;
   const rows = hidden.elements / description.hiddenSize;
-  const chunks = Math.min(LOGITS_CHUNKS, rows);
   const leaf = plan.head.weight?.tensor.node?.leaf;
+  const litgpt = ctx.ownModules === 'litgpt' && !leaf;
+  const chunks = Math.min(litgpt ? Math.ceil(ctx.tokens / LITGPT_TOKENS) : LOGITS_CHUNKS, rows);
   if (leaf) leaf.uses += chunks - 1;
   const each = Math.ceil(rows / chunks);
   const sizes = Array.from({ length: chunks }, (_, i) => Math.max(0, Math.min(each, rows - i * each)));
@@ -108,11 +112,12 @@ export function chunkedLogitsLoss(
     false,
   );
   tape.drop(hidden);
-  const parts = states.map((part) => {
+  const narrow = states.map((part) => {
     const logits = logitsOf(ctx, description, plan, part);
     tape.drop(part);
     return logits;
   });
+  const parts = litgpt ? widened(tape, narrow) : narrow;
   const roots = parts.flatMap((logits): Node[] => {
     if (compiled) return compiledEntropy(tape, logits);
     const wide = cast(tape, logits, F32);
@@ -121,11 +126,19 @@ export function chunkedLogitsLoss(
     tape.drop(kept);
     return root ? [root] : [];
   });
-  for (const logits of parts) tape.drop(logits);
+  // LitGPT's loop names them until the next ones are there.
+  if (!litgpt || tape.noGrad) for (const logits of parts) tape.drop(logits);
   if (roots.length === 0) return null;
   return tape.node(1, F32, () => {
     for (const root of roots) root.grad = tape.bytes(0);
   });
+}
+
+/** Fabric hands outputs on in fp32, a list once all of it is there (lightning/fabric/wrappers.py `convert_output`). */
+function widened(tape: Tape, parts: readonly Tensor[]): Tensor[] {
+  const wide = parts.map((part) => cast(tape, part, F32));
+  for (const part of parts) tape.drop(part);
+  return wide;
 }
 
 /** Logits in, one number out: the gradient has the logits' dtype. */

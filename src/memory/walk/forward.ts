@@ -1,5 +1,5 @@
 import type { ModelDescription } from '../../model/index.ts';
-import type { FusedKernel, GradientCheckpointing } from '../../spec/index.ts';
+import type { FusedKernel, GradientCheckpointing, OwnModules } from '../../spec/index.ts';
 import type { Recorder } from '../allocator/script.ts';
 import type { Phase } from '../estimate.ts';
 import type { ParameterPlan } from '../parameters.ts';
@@ -31,6 +31,7 @@ export interface PassInput {
   readonly hookedEmbedding: boolean;
   readonly prefixTokens: number;
   readonly fused: readonly FusedKernel[];
+  readonly ownModules: OwnModules | undefined;
   readonly loss: LossOptions;
   /** Runs the model that the loss compares with, while everything of this pass is there. */
   readonly reference?: () => ForwardResult;
@@ -57,6 +58,7 @@ export function forwardPass(input: PassInput, phase: Phase): ForwardResult {
     amp: input.amp,
     attention: input.attention,
     fused: input.fused,
+    ownModules: input.ownModules,
     padded: input.padded,
     hookedEmbedding: input.hookedEmbedding,
     prefixTokens: input.loss.kind === 'reference' ? 0 : input.prefixTokens,

@@ -13,6 +13,7 @@ import { owner, roundUp, Tape, widthOf } from '../tape/tape.ts';
 import { versionFacts } from '../versions.ts';
 import { forwardPass, type PassInput } from './forward.ts';
 import { cacheBytes, decodingTransient } from './generation.ts';
+import { heldByLastLoss } from './held-loss.ts';
 import { Timeline } from './timeline.ts';
 
 const WEIGHTS = owner('weights');
@@ -102,6 +103,8 @@ export function walkStep(input: StepInput): StepResult {
   const accumulated = values.gradientAccumulationSteps > 1;
   if (accumulated) timeline.add(GRADIENTS, residents.gradientBytes);
   const batch = values.perDeviceTrainBatchSize * objective.rowsPerRow;
+  const heldBytes = heldByLastLoss(description, values, input.plan);
+  timeline.add(ACTIVATIONS, heldBytes);
   const before = timeline.total();
   const tape = new Tape();
   tape.byteMasks = input.cuda;
@@ -114,6 +117,8 @@ export function walkStep(input: StepInput): StepResult {
     'forward',
   );
   const savedBytes = timeline.total() - before;
+  // Naming the next loss lets go of the last one.
+  timeline.add(ACTIVATIONS, -heldBytes);
   // FSDP reduces the head's gradients with those of the embedding, its unit's last.
   timeline.keep(GRADIENTS, residents.gradientShare, input.shards && residents.gradientShare > 0 ? 1 : undefined);
   pass.backward();
@@ -258,6 +263,7 @@ function passInput(input: StepInput, timeline: Timeline, tape: Tape, batch: numb
     gathering: input.residents.gathering,
     recorder: undefined,
     fused: fusedKernelsOf(values),
+    ownModules: values.ownModules,
     holdsInputs: input.holdsInputs && !tape.noGrad,
     checkpointing: tape.noGrad ? { ...values.gradientCheckpointing, enabled: false } : values.gradientCheckpointing,
     // Prompt tuning's virtual tokens are trained: what they are joined to needs a gradient too.
