@@ -58,15 +58,17 @@ export function intervalsOf(
 
 /** What is allocated. */
 function spreadOfTensors({ values, facts, sharding, rowsPerRow, allocatedBytes }: Uncertain): Spread {
-  const own = values.lossImpl === 'chunked_logits';
+  const own = values.lossImpl === 'chunked_logits' && values.ownModules === undefined;
   const sharded = sharding.engine === 'fsdp' || sharding.engine === 'deepspeed';
   const shares: readonly (readonly [unsure: boolean, below: number, above: number])[] = [
     // Published counters of single devices lie within this.
     [true, 0.03, 0.04],
     // What the description of the model itself may be off by.
     [facts.uncertainty !== undefined, facts.uncertainty ?? 0, facts.uncertainty ?? 0],
-    // torchtune's and LitGPT's modules are taken for those of transformers.
+    // torchtune's modules are taken for those of transformers.
     [own, 0.06, 0.13],
+    // LitGPT's are described, shapes and versions of its own are not all known.
+    [values.ownModules !== undefined, 0.02, 0.02],
     // Packed formats differ by their padding, and what stays in 16 bits.
     [values.quantization !== null, 0.03, 0.01],
     // When units are gathered, reduced and let go is the engine's affair.

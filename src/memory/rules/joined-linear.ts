@@ -5,12 +5,25 @@ import { type Node, Tensor } from '../tape/tape.ts';
 import { type Context, weightFor } from './context.ts';
 import { quantisedLinear } from './quantised-linear.ts';
 
-/** Query, key and value projections of a block that attends; undefined: it has not three of one input. */
-export function projectionsOf(ops: readonly Op[]): readonly LinearOp[] | undefined {
+/** What makes query, key and value of a block that attends. */
+export interface Projections {
+  /** Three of one input, or one that is all of them already. */
+  readonly ops: readonly LinearOp[];
+  /** Several query heads share keys and values. */
+  readonly grouped: boolean;
+  /** Features of the query and of the value. */
+  readonly trained: readonly [number, number];
+}
+
+export function projectionsOf(ops: readonly Op[]): Projections | undefined {
   const end = ops.findIndex(({ op }) => op === 'attention');
-  const early = ops.slice(0, Math.max(0, end)).filter((op): op is LinearOp => op.op === 'linear');
-  const joined = early.filter(({ input }) => input === early[0]!.input);
-  return joined.length === 3 ? joined : undefined;
+  const attention = ops[end];
+  if (attention?.op !== 'attention') return undefined;
+  const early = ops.slice(0, end).filter((op): op is LinearOp => op.op === 'linear');
+  if (early.length !== 1 && (early.length !== 3 || early.some(({ input }) => input !== early[0]!.input)))
+    return undefined;
+  const { heads, kvHeads, headDim } = attention;
+  return { ops: early, grouped: heads > kvHeads, trained: [heads * headDim, kvHeads * headDim] };
 }
 
 /**
@@ -19,14 +32,15 @@ export function projectionsOf(ops: readonly Op[]): readonly LinearOp[] | undefin
  * out is put into zeros of their width (`index_copy`, which keeps what it puts there).
  * Source: litgpt/lora.py `LoRAQKVLinear`, litgpt/model.py `CausalSelfAttention`.
  */
-export function joinedProjections(ctx: Context, ops: readonly LinearOp[], x: Tensor, grouped: boolean): Tensor[] {
+export function joinedProjections(ctx: Context, { ops, grouped, trained }: Projections, x: Tensor): Tensor[] {
   const { tape } = ctx;
   const states = ops.map((op) => ctx.states.get(op)!.linear!);
   const { inFeatures } = ops[0]!;
   const widths = ops.map(({ outFeatures }) => outFeatures);
   const rows = x.elements / inFeatures;
   const plain = joinedBase(ctx, states, x, inFeatures, sumOf(widths));
-  const whole = ctx.frozen ? plain : joinedLora(ctx, states, widths, x, plain, rows);
+  const whole = ctx.frozen ? plain : joinedLora(ctx, states, widths, trained, x, plain, rows);
+  if (ops.length === 1) return [whole];
   const heads = viewHeads(tape, whole);
   tape.drop(whole);
   const parts = split(
@@ -68,6 +82,7 @@ function joinedLora(
   ctx: Context,
   states: readonly LinearState[],
   widths: readonly number[],
+  trained: Projections['trained'],
   x: Tensor,
   result: Tensor,
   rows: number,
@@ -87,14 +102,16 @@ function joinedLora(
     rows * rank,
   );
   tape.drop(dropped);
+  // Of one that is all of them, query and value are trained unless more is asked for.
+  const updated = states.length === 1 ? sumOf(trained) : sumOf(adapters.map(({ width }) => width));
   const up = product(
     ctx,
     down,
     factors(({ b }) => b),
-    rows * sumOf(adapters.map(({ width }) => width)),
+    rows * updated,
   );
   tape.drop(down);
-  const update = adapters.length < states.length ? padded(ctx, up, rows * sumOf(widths)) : tape.hold(up);
+  const update = updated < sumOf(widths) ? padded(ctx, up, rows * sumOf(widths)) : tape.hold(up);
   tape.drop(up);
   const scaled = scale(tape, update);
   tape.drop(update);

@@ -43,12 +43,12 @@ export function runOps(ctx: Context, ops: readonly Op[], frame: Frame): void {
   const joined = ctx.ownModules === 'litgpt' ? projectionsOf(ops) : undefined;
   let parts: readonly Tensor[] = [];
   ops.forEach((op, index) => {
-    const part = joined?.indexOf(op as LinearOp) ?? -1;
+    const part = joined?.ops.indexOf(op as LinearOp) ?? -1;
     if (joined && part >= 0) {
-      const [query, key] = joined as readonly [LinearOp, LinearOp];
-      const grouped = query.outFeatures > key.outFeatures;
-      if (part === 0) parts = joinedProjections(ctx, joined, read(frame, query.input), grouped);
-      bind(ctx, frame, joined[part]!.output, parts[part]!);
+      const { input, output } = joined.ops[part]!;
+      if (part === 0) parts = joinedProjections(ctx, joined, read(frame, input));
+      if (part === parts.length - 1) done(ctx, frame, input);
+      bind(ctx, frame, output, parts[part]!);
     } else if (fusesGates && op.op === 'activation' && opensGate(op, ops.slice(index + 1))) {
       // Nothing happens yet: the gate's kernel reads what the activation would have read.
       bind(ctx, frame, op.output, ctx.tape.hold(read(frame, op.input)));
