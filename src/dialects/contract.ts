@@ -103,8 +103,12 @@ export interface LaunchReading {
   readonly startsElsewhere?: Diagnostic;
   /** Why the launch is read, but what it needs is not predicted. */
   readonly notEstimated?: Diagnostic;
-  /** Whether the launch can be told this value; else the reason, one clause. */
-  readonly writable: (setting: SettingName, to: unknown) => true | string;
+  /** Whether the launch can be told this value; else the reason, one clause. `together`: all that is set with it. */
+  readonly writable: (
+    setting: SettingName,
+    to: unknown,
+    together?: Readonly<Partial<Record<SettingName, unknown>>>,
+  ) => true | string;
   /** What `writeLaunch` works from; no other room looks inside. */
   readonly internals?: LaunchInternals;
 }

@@ -29,11 +29,12 @@ const followers = (view: StackView, writer: Layer, setting: SettingName, to: unk
 /** `writable` of a reading: the very edits that `writeLaunch` would make, tried on the texts and thrown away. */
 export function writableIn(internals: LaunchInternals): LaunchReading['writable'] {
   const answers = new Map<string, true | string>();
-  return (setting, to) => {
-    const key = `${setting} ${JSON.stringify(to)}`;
+  return (setting, to, together) => {
+    const key = `${setting} ${JSON.stringify([to, together])}`;
     const known = answers.get(key);
     if (known !== undefined) return known;
-    const answer = tryOut(internals, internals.edit(setting, to));
+    const wanted = together && new Map(Object.entries(together) as [SettingName, unknown][]);
+    const answer = tryOut(internals, internals.edit(setting, to, wanted));
     answers.set(key, answer);
     return answer;
   };

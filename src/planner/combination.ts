@@ -84,11 +84,11 @@ export function optionSource(
   stepSeconds: StepSeconds,
 ): OptionsOf {
   const answers = new Map<string, true | string>();
-  const writable: Surroundings['writable'] = (setting, to) => {
-    const key = `${setting} ${JSON.stringify(to)}`;
+  const writable: Surroundings['writable'] = (setting, to, together) => {
+    const key = `${setting} ${JSON.stringify([to, together])}`;
     const known = answers.get(key);
     if (known !== undefined) return known;
-    const answer = surroundings.writable(setting, to);
+    const answer = surroundings.writable(setting, to, together);
     answers.set(key, answer);
     return answer;
   };

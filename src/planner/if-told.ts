@@ -24,8 +24,8 @@ export function planIfTold(
     .map((lever) => untoldSettings(lever, values, surroundings))
     .filter((settings) => settings.length > 0);
   const planTelling = (told: readonly SettingName[]): readonly Combination[] => {
-    const writable: Surroundings['writable'] = (setting, to) =>
-      told.includes(setting) && !policy.keep.includes(setting) ? true : surroundings.writable(setting, to);
+    const writable: Surroundings['writable'] = (setting, to, together) =>
+      told.includes(setting) && !policy.keep.includes(setting) ? true : surroundings.writable(setting, to, together);
     const optionsOf = optionSource({ ...surroundings, writable }, () => true, stepSeconds);
     const { best } = searchPlan({ ...search, optionsOf }, (lever) => permits(policy, lever));
     return best ? [best] : [];

@@ -18,5 +18,6 @@ export const keeping = (surroundings: Surroundings, keep: Policy['keep']): Surro
     ? surroundings
     : {
         ...surroundings,
-        writable: (setting, to) => (keep.includes(setting) ? 'kept as told' : surroundings.writable(setting, to)),
+        writable: (setting, to, together) =>
+          keep.includes(setting) ? 'kept as told' : surroundings.writable(setting, to, together),
       };

@@ -30,8 +30,8 @@ export const DEFAULT_POLICY: Policy = {
 
 /** What stands around the run and decides which levers exist. */
 export interface Surroundings {
-  /** Whether the dialect can write this setting to this value; else the reason, one clause. */
-  readonly writable: (setting: SettingName, to: unknown) => true | string;
+  /** Whether the dialect can write this setting to this value, and all of `together` with it; else the reason, one clause. */
+  readonly writable: (setting: SettingName, to: unknown, together?: Readonly<Partial<PlanValues>>) => true | string;
   /** Whether these import in the trainer's Python; `unknown`: not asked, or no way to ask (planning for another machine); it counts as importing. */
   readonly packages: {
     readonly bitsandbytes: boolean | 'unknown';

@@ -14,6 +14,7 @@ import { orNull, toBoolean, toMap } from '../hf-argparser/convert.ts';
 import { cannot, together, wrote } from '../hf-argparser/written.ts';
 import type { AxolotlDetail } from './read.ts';
 import { ATTENTION_SWITCHES, LIGER_PLUGIN } from './settings.ts';
+import { wantedDtype, writePrecision } from './write-precision.ts';
 
 /** Settings that are one key each. */
 const ONE_KEY: Readonly<Partial<Record<SettingName, string>>> = {
@@ -61,15 +62,13 @@ export function writeAxolotl(
       return writeLoss(detail, to as LossImpl, spec.objective?.value ?? null);
     case 'dtype':
     case 'mixedPrecision':
-      return spec[setting]?.value === to
-        ? wrote()
-        : cannot('one key of axolotl decides the dtype of the weights and of autocast');
+      return spec[setting]?.value === to ? wrote() : writePrecision(detail, stack);
     case 'method':
       return spec.method?.value === to ? wrote() : writeMethod(detail, to as Method);
     case 'quantization':
-      return writeQuantization(detail, to as Quantization | null, spec.dtype?.value as FloatDType);
+      return writeQuantization(detail, to as Quantization | null, wantedDtype(stack));
     case 'lora':
-      return writeLora(detail, to as Lora | null, spec.dtype?.value as FloatDType);
+      return writeLora(detail, to as Lora | null, wantedDtype(stack));
     case 'distributed':
       return writeFsdp(detail, to as Distributed, spec.distributed?.value ?? undefined);
     default:

@@ -52,7 +52,7 @@ export function availableOptions(
   }
   const refused = (set: Partial<PlanValues>): string | undefined => {
     for (const name of changedSettings(values, set)) {
-      const answer = surroundings.writable(name as SettingName, set[name]);
+      const answer = surroundings.writable(name as SettingName, set[name], set);
       if (answer !== true) return `${settingKey(name)}: ${answer}`;
     }
     return undefined;
@@ -69,5 +69,5 @@ export function untoldSettings(lever: Lever, values: PlanValues, surroundings: S
   if (!mildest) return [];
   return changedSettings(values, mildest)
     .map((name) => name as SettingName)
-    .filter((name) => surroundings.writable(name, mildest[name as keyof PlanValues]) !== true);
+    .filter((name) => surroundings.writable(name, mildest[name as keyof PlanValues], mildest) !== true);
 }

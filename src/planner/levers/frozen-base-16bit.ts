@@ -1,5 +1,5 @@
 import type { Lever } from './lever.ts';
-import { sixteenBit } from './sixteen-bit.ts';
+import { weightsIn16Bit } from './sixteen-bit.ts';
 
 /** The frozen weights of an adapter run in 16 bits instead of 32; the trained weights keep their dtype. */
 export const frozenBase16bit: Lever = {
@@ -10,8 +10,6 @@ export const frozenBase16bit: Lever = {
   survivesCheckpoint: true,
   moves: ['load', 'forward', 'backward', 'optimizer', 'eval', 'save', 'resume'],
   options: (values, surroundings) =>
-    values.method === 'full' || values.dtype !== 'fp32' || values.quantization
-      ? []
-      : [{ dtype: sixteenBit(surroundings) }],
+    values.method === 'full' || values.dtype !== 'fp32' || values.quantization ? [] : [weightsIn16Bit(surroundings)],
   loses: () => 'frozen weights lose precision',
 };

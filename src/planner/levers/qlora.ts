@@ -2,7 +2,7 @@ import type { FloatDType } from '../../core/index.ts';
 import type { PlanValues, Quantization } from '../../spec/index.ts';
 import type { Surroundings } from '../plan.ts';
 import type { Lever } from './lever.ts';
-import { sixteenBit } from './sixteen-bit.ts';
+import { sixteenBit, weightsIn16Bit } from './sixteen-bit.ts';
 
 const nf4 = (computeDtype: FloatDType, upcastRestToFp32: boolean): Quantization => ({
   bits: 4,
@@ -13,10 +13,16 @@ const nf4 = (computeDtype: FloatDType, upcastRestToFp32: boolean): Quantization 
 });
 
 /** Trainers that call peft's k-bit preparation hold the rest in fp32; taken for granted unless only the other can be written. */
-function quantization(computeDtype: FloatDType, { writable }: Surroundings): Quantization {
+function quantization(
+  computeDtype: FloatDType,
+  together: Partial<PlanValues>,
+  { writable }: Surroundings,
+): Quantization {
+  const canWrite = (to: Quantization): boolean =>
+    writable('quantization', to, { ...together, quantization: to }) === true;
   const prepared = nf4(computeDtype, true);
   const plain = nf4(computeDtype, false);
-  return writable('quantization', prepared) !== true && writable('quantization', plain) === true ? plain : prepared;
+  return !canWrite(prepared) && canWrite(plain) ? plain : prepared;
 }
 
 /** The frozen base of a LoRA run in 4 bits. Source: https://arxiv.org/abs/2305.14314 */
@@ -34,10 +40,11 @@ export const qlora: Lever = {
   options: (values, surroundings) => {
     if (values.method !== 'lora' || values.quantization) return [];
     const computeDtype = sixteenBit(surroundings);
-    const set: Partial<PlanValues> = { method: 'qlora', quantization: quantization(computeDtype, surroundings) };
     // What is not quantised (embeddings, norms, head) would stay in fp32; most trainers take the compute dtype from here too.
-    const lowers = values.dtype === 'fp32' && surroundings.writable('dtype', computeDtype) === true;
-    return [lowers ? { ...set, dtype: computeDtype } : set];
+    const lowered = weightsIn16Bit(surroundings);
+    const lowers = values.dtype === 'fp32' && surroundings.writable('dtype', computeDtype, lowered) === true;
+    const set: Partial<PlanValues> = { method: 'qlora', ...(lowers ? lowered : {}) };
+    return [{ ...set, quantization: quantization(computeDtype, set, surroundings) }];
   },
   roughFactor: () => 1.25,
   loses: () => 'frozen weights lose precision',
