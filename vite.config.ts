@@ -13,9 +13,17 @@ const commanderStartsNothing: Plugin = {
   },
 };
 
+/** CommonJS, which Node can start from compiled code (bin/snug.js). */
+const markedCommonJs: Plugin = {
+  name: 'marked-common-js',
+  generateBundle() {
+    this.emitFile({ type: 'asset', fileName: 'package.json', source: '{ "type": "commonjs" }\n' });
+  },
+};
+
 /** One bundle for the command line; rooms that only some commands need become chunks of their own, loaded where used. */
 export default defineConfig({
-  plugins: [commanderStartsNothing],
+  plugins: [commanderStartsNothing, markedCommonJs],
   build: {
     ssr: true,
     outDir: 'dist',
@@ -25,12 +33,15 @@ export default defineConfig({
     rollupOptions: {
       // The watcher is a program of its own beside snug.
       input: { snug: 'src/cli/main.ts', watcher: 'src/supervisor/watcher/main.ts' },
-      output: { entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' },
+      output: {
+        format: 'cjs',
+        dynamicImportInCjs: false,
+        entryFileNames: '[name].js',
+        chunkFileNames: '[name]-[hash].js',
+      },
     },
   },
   // The same code as modules: what is not used of it stays out.
   resolve: { alias: { yaml: fileURLToPath(new URL('node_modules/yaml/browser/index.js', import.meta.url)) } },
-  // write-file-atomic names its temporary files after its own path, which a bundle does not have; the pid makes them differ.
-  define: { __filename: JSON.stringify('snug') },
   ssr: { noExternal: true, target: 'node' },
 });
