@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import type { core } from 'zod/mini';
 import { type Diagnostic, error } from '../../core/index.ts';
 import { didYouMean } from '../did-you-mean.ts';
 import { nativeSchema } from './schema.ts';
@@ -7,11 +7,11 @@ import { nativeSchema } from './schema.ts';
 export type Locate = (keyPath: readonly string[]) => string | undefined;
 
 /** Every problem of a config, with its line and the way out. */
-export function nativeProblems(issues: readonly z.core.$ZodIssue[], value: unknown, locate: Locate): Diagnostic[] {
+export function nativeProblems(issues: readonly core.$ZodIssue[], value: unknown, locate: Locate): Diagnostic[] {
   return issues.flatMap((issue) => describe(issue, value, locate));
 }
 
-function describe(issue: z.core.$ZodIssue, value: unknown, locate: Locate): Diagnostic[] {
+function describe(issue: core.$ZodIssue, value: unknown, locate: Locate): Diagnostic[] {
   const keyPath = issue.path.map(String);
   const at = (path: readonly string[]): { location?: string } => {
     const location = locate(path);
@@ -36,7 +36,7 @@ function describe(issue: z.core.$ZodIssue, value: unknown, locate: Locate): Diag
 }
 
 /** The schema's own words where it has some (`expected …`), else zod's kinds in ours. */
-function expectation(issue: z.core.$ZodIssue): string {
+function expectation(issue: core.$ZodIssue): string {
   if (issue.message.startsWith('expected ')) return issue.message.slice('expected '.length);
   switch (issue.code) {
     case 'invalid_value':
