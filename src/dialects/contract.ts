@@ -39,7 +39,7 @@ export interface ReadContext {
 export interface Unread {
   readonly key: string;
   readonly origin: Origin;
-  /** `no-effect-on-memory`, `unknown-key`, `interpolation`, … or a clause. */
+  /** `no-effect-on-memory`, `said-elsewhere` (`auto`), `unknown-key`, `interpolation`, … or a clause. */
   readonly reason: string;
 }
 
@@ -49,6 +49,9 @@ export interface StackEntry {
   /** `cli`: the trainer's own command starts the processes. */
   readonly via?: 'cli';
 }
+
+/** Members of settings by the setting's name. */
+export type SettingParts = { readonly [K in SettingName]?: Readonly<Record<string, unknown>> };
 
 /** How this launch is told to go on from a checkpoint. */
 export type ResumeSupport =
@@ -90,6 +93,8 @@ export interface LaunchReading {
   readonly spec: TrainingSpec;
   /** The parts of `spec.distributed`, also where one of them is unknown and the setting therefore null. */
   readonly parallelism?: Parallelism;
+  /** As far as they are known, the parts of other settings whose value is null. */
+  readonly parts?: SettingParts;
   readonly unread: readonly Unread[];
   readonly diagnostics: readonly Diagnostic[];
   /** Argv index of the program that is found on PATH (`python`, `trl`, `torchrun`, …), wrappers peeled. */

@@ -1,6 +1,14 @@
 import type { Diagnostic, Result } from '../core/index.ts';
 import type { OffloadTarget, Origin, SettingName, Strategy, TrainingSpec } from '../spec/index.ts';
-import type { DialectKind, LaunchSource, ReadContext, ResumeSupport, StackEntry, Unread } from './contract.ts';
+import type {
+  DialectKind,
+  LaunchSource,
+  ReadContext,
+  ResumeSupport,
+  SettingParts,
+  StackEntry,
+  Unread,
+} from './contract.ts';
 import type { ShellScript } from './shell/script.ts';
 
 /**
@@ -112,6 +120,8 @@ export type HandOn =
 export interface Reading<Detail = unknown> {
   /** Settings with their origins, the dialect's own defaults included. What does not apply is absent, unknown is null. */
   readonly spec: TrainingSpec;
+  /** What is known of a setting that as a whole is null: the rank where the rest of the adapter stands in a missing file. */
+  readonly parts?: SettingParts;
   readonly handOn?: HandOn;
   /** Launchers (and trainers that start or drive several GPUs themselves). The innermost layer that says it wins. */
   readonly processes?: Processes;

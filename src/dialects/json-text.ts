@@ -11,6 +11,7 @@ export interface JsonNode {
 }
 
 const MAX_DEPTH = 100;
+const MAX_EXCERPT = 160;
 
 /** Parses JSON and keeps the places; the one diagnostic names line and column. `path` is how messages name the file. */
 export function parseJson(text: string, path: string): Result<JsonNode> {
@@ -52,7 +53,7 @@ class Stop extends Error {
 function jsonProblem(text: string, path: string, stop: Stop): Diagnostic {
   const line = lineAt(text, stop.at);
   const start = text.lastIndexOf('\n', stop.at - 1) + 1;
-  const excerpt = text.slice(start).split(/\r?\n/, 1)[0]!.trimEnd();
+  const excerpt = text.slice(start).split(/\r?\n/, 1)[0]!.slice(0, MAX_EXCERPT).trimEnd();
   return error('json-syntax', `not valid JSON: ${stop.message}`, {
     location: `${path}:${line}:${stop.at - start + 1}`,
     ...(excerpt ? { excerpt } : {}),

@@ -226,6 +226,7 @@ function foldReading(argv: readonly string[], { layers, end }: Walked): LaunchRe
     files: [...new Set(layers.flatMap((layer) => layer.reading.files ?? []).map((file) => file.source.path))],
     spec,
     parallelism: distributed.parallelism,
+    ...(trainer?.reading.parts ? { parts: trainer.reading.parts } : {}),
     unread: layers.flatMap((layer): readonly Unread[] => layer.reading.unread ?? []),
     diagnostics,
     programIndex: program?.claim.from ?? Math.min(end.index, Math.max(argv.length - 1, 0)),

@@ -1,5 +1,5 @@
 import { isAlias, isMap, isScalar, isSeq, type ParsedNode, type Scalar, type YAMLMap } from 'yaml';
-import { fail, ok, type Result } from '../core/index.ts';
+import { error, fail, ok, type Result } from '../core/index.ts';
 import type { FileValue } from './dialect.ts';
 import { MAX_ALIASES, parseYamlDocument, type YamlDocument } from './yaml-document.ts';
 import { resolvePlainScalar, resolveTaggedScalar } from './yaml-scalars.ts';
@@ -40,6 +40,9 @@ export interface YamlFile {
   readonly get: (...keyPath: readonly string[]) => YamlEntry | undefined;
 }
 
+/** Far above any config: the longest mixtures of data sets have some hundred. */
+const MAX_KEYS = 5000;
+
 /** A launch is read again once the machine is known, and a bare file first to see whose it is: the same text within milliseconds. */
 let lastRead: { readonly text: string; readonly path: string; readonly result: Result<YamlFile> } | undefined;
 
@@ -62,6 +65,14 @@ function readAnew(text: string, path: string): Result<YamlFile> {
     return fail(parsed.value.problem('yaml-aliases', reader.tooManyAliases, message, help));
   }
   const { entries } = reader;
+  if (entries.length > MAX_KEYS) {
+    return fail(
+      error('yaml-too-many-keys', `more than ${MAX_KEYS} keys, which no launch config has`, {
+        location: `${path}:${entries[MAX_KEYS]!.line}`,
+        help: 'give the config of the launch, not its data',
+      }),
+    );
+  }
   const byPath = new Map(entries.map((entry) => [JSON.stringify(entry.keyPath), entry]));
   return ok({ entries, get: (...keyPath) => byPath.get(JSON.stringify(keyPath)) });
 }

@@ -36,8 +36,8 @@ const REASONS: Readonly<Record<string, string>> = {
   ELOOP: 'its links go round in a circle',
 };
 
-/** Largest text that is taken for a launch config, bytes. Real ones have a hundredth of it. */
-const LIMIT_BYTES = 512 * 1024;
+/** Largest text that is taken for a launch config, bytes. Real ones have a fiftieth of it. */
+const LIMIT_BYTES = 256 * 1024;
 /** Shell scripts, host files, files of variables. */
 const OTHER_LIMIT_BYTES = 128 * 1024;
 /** Python files are only searched for words. */

@@ -1,5 +1,5 @@
 import { type Diagnostic, note, type Ports, type Result, warning } from '../core/index.ts';
-import { type FoundVersions, type LaunchReading, parseGivenSettings } from '../dialects/index.ts';
+import { BLOCK_SIZE_ORIGIN, type FoundVersions, type LaunchReading, parseGivenSettings } from '../dialects/index.ts';
 import { bf16Warnings, detectHardware, type Hardware } from '../hardware/index.ts';
 import {
   type DeviceFacts,
@@ -259,14 +259,24 @@ export const deviceFacts = (chosen: ChosenGpu | undefined): DeviceFacts => {
 const modelNotes = ({ located }: FoundModel): Diagnostic[] =>
   (located.notes ?? []).map((text) => note('model-found', text, { location: located.place }));
 
-/** `dtype: auto` is what the checkpoint says, once the model is known. */
+/** What only the model can tell: the dtype of its checkpoint, and rows as long as its positions. */
 function settle(spec: TrainingSpec, model: FoundModel | undefined): TrainingSpec {
-  const stored = model?.facts.checkpointDtype;
-  if (spec.dtype?.value !== 'auto' || stored === undefined) return spec;
-  return {
-    ...spec,
-    dtype: { value: stored, origin: { kind: 'derived', from: `config.json of ${model!.located.nameOrPath}` } },
-  };
+  if (!model) return spec;
+  const { checkpointDtype: stored, maxPositionEmbeddings: positions } = model.facts;
+  const place = `config.json of ${model.located.nameOrPath}`;
+  // transformers takes the dtype of the weights where config.json names none, and such checkpoints are from before 16 bits.
+  const dtype: TrainingSpec =
+    spec.dtype?.value === 'auto'
+      ? { dtype: { value: stored ?? 'fp32', origin: { kind: 'derived', from: stored ? place : `${place}, no dtype` } } }
+      : {};
+  const asked =
+    spec.maxLength?.value === null && spec.maxLength.origin.kind === 'derived' && spec.maxLength.origin.from;
+  // Tokenizers give no less than the positions, and above 1024 which of the two counts is not known.
+  const length: TrainingSpec =
+    asked === BLOCK_SIZE_ORIGIN && positions !== undefined && positions <= 1024
+      ? { maxLength: { value: positions, origin: { kind: 'derived', from: place } } }
+      : {};
+  return { ...spec, ...dtype, ...length };
 }
 
 function hostWarnings(

@@ -123,9 +123,12 @@ function memory(report: CheckReport, options: TextOptions): string[] {
 /** Keys named for one reason; the JSON has all of them. */
 const MAX_UNREAD = 40;
 
+/** Reasons for which nobody misses a key. */
+const QUIET: ReadonlySet<string> = new Set(['no-effect-on-memory', 'said-elsewhere']);
+
 function unread({ reading }: CheckReport, options: TextOptions): string[] {
-  const told = reading.unread.filter(({ reason }) => reason !== 'no-effect-on-memory');
-  const silent = reading.unread.length - told.length;
+  const told = reading.unread.filter(({ reason }) => !QUIET.has(reason));
+  const silent = reading.unread.filter(({ reason }) => reason === 'no-effect-on-memory').length;
   const lines = [...new Set(told.map(({ reason }) => reason))].map((reason) => {
     const keys = told.filter((entry) => entry.reason === reason);
     const named = keys.slice(0, MAX_UNREAD).map(({ key, origin }) => `${key} (${formatOrigin(origin)})`);

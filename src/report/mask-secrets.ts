@@ -31,7 +31,7 @@ export function namesSecret(name: string): boolean {
 
 const maskShapes = (text: string): string =>
   SHAPES.reduce((masked, shape) => masked.replace(shape, MASK), text)
-    .replace(/(\b[a-z][a-z0-9+.-]*:\/\/[^\s:/@]*:)[^\s@/]+@/gi, `$1${MASK}@`)
+    .replace(/((?<![a-z0-9+.-])[a-z][a-z0-9+.-]*:\/\/[^\s:/@]*:)[^\s@/]+@/gi, `$1${MASK}@`)
     .replace(/\b(bearer\s+)[A-Za-z0-9._~+/-]{8,}/gi, `$1${MASK}`)
     .replace(/(\bwandb\b[^\n]{0,40}?)\b[0-9a-f]{40}\b/gi, `$1${MASK}`);
 
@@ -39,11 +39,12 @@ const maskShapes = (text: string): string =>
 export const harmlessValue = (value: string): boolean =>
   /^(?:\$.*|true|false|null|none|~|\d{1,3}|)$/i.test(value.replace(/^["']|["']$/g, ''));
 
-const NAME = String.raw`[\w.-]*(?:token|key|passw|secret|credential|passphrase)[\w.-]*`;
+// Begins only where a word begins: a long word is looked through once, not once from each of its letters.
+const NAME = String.raw`(?<![\w.-])[\w.-]*(?:token|key|passw|secret|credential|passphrase)[\w.-]*`;
 const VALUE = String.raw`"[^"\n]*"|'[^'\n]*'|[^\s"',;}]+`;
 const ASSIGNED = new RegExp(`(${NAME})(["']?\\s*[:=]\\s*)(${VALUE})`, 'gi');
 // In prose a word stands beside any other: without `=` or `:` only a flag binds what follows it.
-const FLAGGED = new RegExp(`(--${NAME})(\\s+)(?!-)(${VALUE})`, 'gi');
+const FLAGGED = new RegExp(`((?=--)${NAME})(\\s+)(?!-)(${VALUE})`, 'gi');
 
 /** A config writes `key: value` at the start of a line or of an item; elsewhere a colon may be talk (`the secret: not known here`). */
 const startsEntry = (before: string): boolean =>

@@ -1,6 +1,7 @@
 import { ok, type Result } from '../../core/index.ts';
+import type { Origin, Strategy } from '../../spec/index.ts';
 import type { LaunchSource } from '../contract.ts';
-import type { FileValue } from '../dialect.ts';
+import type { FileValue, Sharding } from '../dialect.ts';
 import { parseJson } from '../json-text.ts';
 
 /** What a DeepSpeed file says about who holds what; undefined: left to accelerate (`auto`) or to DeepSpeed's default. */
@@ -20,13 +21,36 @@ export function readDeepSpeedStage(source: LaunchSource): Result<DeepSpeedStage>
   }
   const parsed = parseJson(source.text, source.path);
   if (!parsed.ok) return parsed;
-  const zero = mapAt(parsed.value.value, 'zero_optimization');
+  return ok(deepSpeedStageOf(parsed.value.value));
+}
+
+/** The same of a config that is no file: a map in a trainer's YAML, text in the command. */
+export function deepSpeedStageOf(config: FileValue): DeepSpeedStage {
+  const zero = mapAt(config, 'zero_optimization');
   const stage = zero.stage;
-  return ok({
+  return {
     stage: stage === 'auto' ? 'auto' : typeof stage === 'number' ? stage : undefined,
     optimizerDevice: deviceOf(zero, 'offload_optimizer', 'cpu_offload'),
     parameterDevice: deviceOf(zero, 'offload_param', 'cpu_offload_params'),
-  });
+  };
+}
+
+const STRATEGIES: readonly Strategy[] = ['ddp', 'zero1', 'zero2', 'zero3'];
+
+/** Who holds what under DeepSpeed's own rules: a stage that is not there is 0. */
+export function shardingOfStage(
+  { stage = 0, optimizerDevice, parameterDevice }: DeepSpeedStage,
+  origin: Origin,
+): Sharding {
+  const isOn = (device: string | undefined): boolean => device !== undefined && device !== 'none';
+  return {
+    strategy: (typeof stage === 'number' ? STRATEGIES[stage] : undefined) ?? null,
+    offload: [
+      ...(isOn(optimizerDevice) ? (['optimizer'] as const) : []),
+      ...(isOn(parameterDevice) ? (['parameters'] as const) : []),
+    ],
+    origin,
+  };
 }
 
 type JsonMap = { readonly [key: string]: FileValue };

@@ -38,8 +38,8 @@ export const accelerateConfig: Dialect = {
   },
 };
 
-export { type DeepSpeedStage, readDeepSpeedStage } from './deepspeed-json.ts';
-export { ACCELERATE_DEFAULT, keyPathOf } from './keys.ts';
+export { type DeepSpeedStage, deepSpeedStageOf, readDeepSpeedStage, shardingOfStage } from './deepspeed-json.ts';
+export { ACCELERATE_DEFAULT, keyPathOf, unreadFsdp } from './keys.ts';
 export { readMixedPrecision } from './precision.ts';
 export { type AccelerateConfig, type Given, readAccelerateConfig } from './read.ts';
 export { type Lookup, modelParallel, readDeepSpeed, readFsdp, readOther, type ShardingReading } from './sharding.ts';

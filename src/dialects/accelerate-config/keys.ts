@@ -1,3 +1,7 @@
+import type { Origin } from '../../spec/index.ts';
+import type { Unread } from '../contract.ts';
+import type { FileValue } from '../dialect.ts';
+
 /** What accelerate 1.15 knows in its config file. Source: accelerate/commands/config/config_args.py. */
 
 export const ACCELERATE_DEFAULT = { kind: 'default', tool: 'accelerate', version: '1.15' } as const;
@@ -34,6 +38,15 @@ export const READ_SECTION_KEYS: ReadonlySet<string> = new Set([
   ...['parallelism_config_dp_replicate_size', 'parallelism_config_tp_size', 'parallelism_config_cp_size'],
   'parallelism_config_sp_size',
 ]);
+
+/** Keys of a trainer's own `fsdp_config` that no reader of FSDP looks at. */
+export const unreadFsdp = (config: Readonly<Record<string, FileValue>>, origin: Origin): readonly Unread[] =>
+  Object.keys(config)
+    .filter(
+      (key) =>
+        !READ_SECTION_KEYS.has(key.startsWith('fsdp_') ? key : `fsdp_${key}`) && !/^(?:fsdp_)?cpu_offload$/.test(key),
+    )
+    .map((key) => ({ key: `fsdp_config.${key}`, origin, reason: 'not-estimated' }));
 
 /** Where an option stands in the file, when it is written there for the first time. */
 export function keyPathOf(option: string): readonly string[] {

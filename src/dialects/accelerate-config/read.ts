@@ -37,6 +37,9 @@ export function readAccelerateConfig(source: LaunchSource): Result<AccelerateCon
     const value = entry.hazards.includes('interpolation') || entry.hazards.includes('tag') ? null : entry.value;
     if (inner === undefined) {
       if (READ_KEYS.has(top)) values.set(top, { value, origin, keyPath: entry.keyPath });
+      if (top === 'compute_environment' || (top === 'use_cpu' && value === false)) {
+        unread.push({ key: top, origin, reason: 'no-effect-on-memory' });
+      } else if (READ_KEYS.has(top)) continue;
       else if (NO_EFFECT_KEYS.has(top)) unread.push({ key: top, origin, reason: 'no-effect-on-memory' });
       else if (!Object.hasOwn(SECTIONS, top)) {
         unread.push({ key: top, origin, reason: 'unknown-key' });

@@ -10,7 +10,7 @@ import { AXOLOTL } from './fields.ts';
  * `_configure_precision_settings`.
  */
 export function readPrecision(reader: SettingReader): TrainingSpec {
-  reader.note('tf32', 'fp8', 'float32');
+  reader.note('fp8', 'float32');
   const isOn = (key: string) => {
     const given = reader.given([key], orNull(toBoolean));
     return given?.value === true ? given : undefined;

@@ -4,7 +4,7 @@ import type { ReadContext, Unread } from '../contract.ts';
 import type { Position, Reading } from '../dialect.ts';
 import { didYouMean } from '../did-you-mean.ts';
 import { orNull, toInteger, toNumber, toText } from '../hf-argparser/convert.ts';
-import { type SettingReader, settingReader } from '../hf-argparser/settings.ts';
+import { leftOut, type SettingReader, settingReader } from '../hf-argparser/settings.ts';
 import type { Values } from '../hf-argparser/values.ts';
 import { ownOrEngine } from '../hf-trainer/read.ts';
 import { readAdapter } from './adapter.ts';
@@ -104,7 +104,13 @@ export function readAxolotl(
     ...(launched.value.env ? { env: launched.value.env } : {}),
     ...(shards ? { sharding: shards } : {}),
     engines: [...sharding.engines, ...(launched.value.engines ?? [])],
-    unread: [...reader.unread, ...config.unread, ...leftOver(reader)],
+    unread: [
+      ...reader.unread,
+      ...config.unread,
+      ...leftOver(reader),
+      ...leftOut(reader, diagnostics),
+      ...sharding.unread,
+    ],
     diagnostics,
     ...(start.form === 'cli' ? { via: 'cli' as const } : {}),
     resume: { kind: 'supported', how: 'resume_from_checkpoint: DIR, or auto_resume_from_checkpoints: true' },
@@ -162,7 +168,7 @@ function notInTheEstimate(reader: SettingReader): readonly Diagnostic[] {
     ];
   });
   const tokens = reader.values.find('tokens', 'special_tokens');
-  reader.note('tokens', 'special_tokens', 'neftune_noise_alpha', 'auto_find_batch_size', 'embeddings_skip_upcast');
+  reader.note('tokens', 'neftune_noise_alpha', 'auto_find_batch_size', 'embeddings_skip_upcast');
   const added = reader.values.find('tokens');
   const search = reader.values.find('auto_find_batch_size');
   return [
@@ -231,9 +237,10 @@ const leftOver = (reader: SettingReader): readonly Unread[] =>
     .map((found) => ({
       key: found.key,
       origin: found.origin,
-      reason: AXOLOTL_KEYS.has(found.key)
-        ? 'no-effect-on-memory'
-        : found.key.includes('.')
-          ? 'not-estimated'
-          : 'unknown-key',
+      reason: reasonOf(found.key),
     }));
+
+function reasonOf(key: string): string {
+  if (AXOLOTL_KEYS.has(key)) return 'no-effect-on-memory';
+  return key.includes('.') ? 'not-estimated' : 'unknown-key';
+}

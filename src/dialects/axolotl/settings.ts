@@ -58,7 +58,7 @@ const OBJECTIVES: Readonly<Record<string, Objective | null>> = {
 };
 
 export function readObjective(reader: SettingReader): Part<Objective> {
-  reader.note('rl_beta', 'dpo_beta', 'trl', 'vllm', 'datasets', 'test_datasets', 'precompute_ref_log_probs');
+  reader.note('trl', 'vllm', 'test_datasets', 'precompute_ref_log_probs');
   const rl = reader.given(['rl'], orNull(toText));
   if (rl?.value) {
     const objective = OBJECTIVES[rl.value] ?? null;
@@ -105,7 +105,6 @@ const DECONTAMINATES = [
 ];
 
 export function readPacking(reader: SettingReader, attention: string | undefined): TrainingSpec {
-  reader.note('eval_sample_packing', 'multipack_real_batches', 'sample_packing_bin_size', 'sample_packing_group_size');
   const packing = reader.setting<boolean | null>(['sample_packing'], orNull(toBoolean), {
     value: false,
     origin: AXOLOTL,

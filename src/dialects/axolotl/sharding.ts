@@ -1,7 +1,13 @@
 import { type Diagnostic, warning } from '../../core/index.ts';
 import { formatOrigin, type GradientCheckpointing, type Setting } from '../../spec/index.ts';
-import { readDeepSpeedStage, readFsdp } from '../accelerate-config/index.ts';
-import type { ReadContext } from '../contract.ts';
+import {
+  deepSpeedStageOf,
+  readDeepSpeedStage,
+  readFsdp,
+  shardingOfStage,
+  unreadFsdp,
+} from '../accelerate-config/index.ts';
+import type { ReadContext, Unread } from '../contract.ts';
 import type { EngineUse, FileValue, Sharding } from '../dialect.ts';
 import { orNull, toMap } from '../hf-argparser/convert.ts';
 import type { SettingReader } from '../hf-argparser/settings.ts';
@@ -12,6 +18,8 @@ export interface AxolotlSharding {
   readonly gradientCheckpointing?: Setting<GradientCheckpointing>;
   readonly engines: readonly EngineUse[];
   readonly diagnostics: readonly Diagnostic[];
+  /** Keys of `fsdp_config` that are passed over. */
+  readonly unread: readonly Unread[];
   /** ZeRO stage as far as the trainer's own file names it. */
   readonly zeroStage?: number;
 }
@@ -40,21 +48,15 @@ function inlineDeepSpeed(
   origin: Sharding['origin'],
   diagnostics: readonly Diagnostic[],
 ): AxolotlSharding {
-  const zero = (raw as Record<string, Record<string, FileValue>> | null)?.zero_optimization ?? {};
-  const stage = Number(zero.stage ?? 0);
-  const device = (key: string): boolean => {
-    const inner = zero[key] as Record<string, FileValue> | undefined;
-    return inner?.device !== undefined && inner.device !== 'none';
+  const stage = deepSpeedStageOf(raw);
+  const sharding = shardingOfStage(stage, origin);
+  return {
+    sharding,
+    engines: [{ dialect: 'deepspeed-config', origin }],
+    unread: [],
+    diagnostics,
+    zeroStage: Number(stage.stage ?? 0),
   };
-  const sharding: Sharding = {
-    strategy: stage === 0 ? 'ddp' : stage === 1 ? 'zero1' : stage === 2 ? 'zero2' : stage === 3 ? 'zero3' : null,
-    offload: [
-      ...(device('offload_optimizer') ? (['optimizer'] as const) : []),
-      ...(device('offload_param') ? (['parameters'] as const) : []),
-    ],
-    origin,
-  };
-  return { sharding, engines: [{ dialect: 'deepspeed-config', origin }], diagnostics, zeroStage: stage };
 }
 
 function readFsdpKeys(reader: SettingReader, parallel: readonly Diagnostic[]): AxolotlSharding {
@@ -62,7 +64,8 @@ function readFsdpKeys(reader: SettingReader, parallel: readonly Diagnostic[]): A
   const list = reader.values.find('fsdp');
   const words = list ? String(Array.isArray(list.raw) ? list.raw.join(' ') : list.raw).split(/[\s,]+/) : [];
   const on = config?.value && Object.keys(config.value).length > 0;
-  if (!on && words.filter((word) => word !== '').length === 0) return { engines: [], diagnostics: parallel };
+  if (!on && words.filter((word) => word !== '').length === 0)
+    return { engines: [], diagnostics: parallel, unread: [] };
   const origin = config?.origin ?? list!.origin;
   const keys = config?.value ?? {};
   const say = (key: string): FileValue | undefined => keys[key] ?? keys[`fsdp_${key}`];
@@ -86,6 +89,7 @@ function readFsdpKeys(reader: SettingReader, parallel: readonly Diagnostic[]): A
     ...(read.gradientCheckpointing ? { gradientCheckpointing: read.gradientCheckpointing } : {}),
     engines: [{ dialect: 'fsdp', origin }],
     diagnostics: [...read.diagnostics, ...parallel],
+    unread: unreadFsdp(keys, origin),
   };
 }
 

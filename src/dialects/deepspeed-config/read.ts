@@ -1,16 +1,9 @@
 import { type Diagnostic, ok, type Result, warning } from '../../core/index.ts';
-import {
-  formatOrigin,
-  type OffloadTarget,
-  type Origin,
-  type Setting,
-  type SettingName,
-  type Strategy,
-  type TrainingSpec,
-} from '../../spec/index.ts';
-import { readDeepSpeedStage } from '../accelerate-config/index.ts';
+import { formatOrigin, type Origin, type Setting, type SettingName, type TrainingSpec } from '../../spec/index.ts';
+import { readDeepSpeedStage, shardingOfStage } from '../accelerate-config/index.ts';
 import type { FileReference, FileValue, Layer, Reading } from '../dialect.ts';
 import { type JsonNode, lineAt, parseJson } from '../json-text.ts';
+import { unreadOf } from './unread.ts';
 
 export interface DeepSpeedDetail {
   readonly file: FileReference;
@@ -24,8 +17,6 @@ export const SHARED_KEYS: Readonly<Partial<Record<SettingName, string>>> = {
   gradientAccumulationSteps: 'gradient_accumulation_steps',
 };
 
-const STRATEGIES: readonly Strategy[] = ['ddp', 'zero1', 'zero2', 'zero3'];
-
 /** Stage and offload. `auto` is filled by the trainer from its own arguments; a stage that is not there is 0. */
 export function readDeepSpeedConfig(file: FileReference, above: readonly Layer[]): Result<Reading<DeepSpeedDetail>> {
   const { source } = file;
@@ -33,20 +24,17 @@ export function readDeepSpeedConfig(file: FileReference, above: readonly Layer[]
   if (!parsed.ok) return parsed;
   const read = readDeepSpeedStage(source);
   if (!read.ok) return read;
-  const { stage = 0, optimizerDevice, parameterDevice } = read.value;
+  const { optimizerDevice, parameterDevice } = read.value;
   const origin: Origin = source.missing
     ? { kind: 'derived', from: `the name ${source.path}` }
     : originOf(parsed.value, ['zero_optimization', 'stage'], file);
-  const offload: OffloadTarget[] = [
-    ...(isOffload(optimizerDevice) ? (['optimizer'] as const) : []),
-    ...(isOffload(parameterDevice) ? (['parameters'] as const) : []),
-  ];
-  const strategy = typeof stage === 'number' ? STRATEGIES[stage] : undefined;
+  const sharding = shardingOfStage(read.value, origin);
   const numbers = Object.values(SHARED_KEYS).filter((key) => typeof memberOf(parsed.value, key)?.value === 'number');
   return ok({
     spec: ownSettings(parsed.value, file),
-    ...(strategy ? { sharding: { strategy, offload, origin } } : {}),
+    ...(sharding.strategy ? { sharding } : {}),
     files: [file],
+    unread: unreadOf(parsed.value, file),
     diagnostics: [...mismatches(parsed.value, file, above), ...onDisk([optimizerDevice, parameterDevice], origin)],
     detail: { file, concrete: new Set(numbers) },
   });
@@ -91,8 +79,6 @@ function optimizerOf(root: JsonNode): string | undefined {
   const type = node && memberOf(node, 'type')?.value;
   return typeof type === 'string' ? OPTIMIZERS[type.toLowerCase()] : undefined;
 }
-
-const isOffload = (device: string | undefined): boolean => device !== undefined && device !== 'none';
 
 const memberOf = (node: JsonNode, key: string): JsonNode | undefined =>
   node.members?.findLast((member) => member.key === key)?.node;

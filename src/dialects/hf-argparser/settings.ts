@@ -78,6 +78,15 @@ export function settingReader(values: Values, strict: boolean): SettingReader {
   };
 }
 
+/** Keys that were looked at and of which a diagnostic says that the estimate leaves them out. */
+export const leftOut = (reader: SettingReader, diagnostics: readonly Diagnostic[]): readonly Unread[] => {
+  const places = new Set(diagnostics.filter(({ code }) => code === 'not-estimated').map(({ location }) => location));
+  return reader.values
+    .all()
+    .filter(({ key, origin }) => reader.noted.has(key) && places.has(formatOrigin(origin)))
+    .map(({ key, origin }) => ({ key, origin, reason: 'not-estimated' }));
+};
+
 /** Text that somebody else fills in before the trainer sees it, or that it would take as it stands. */
 const isGap = ({ raw }: Found): boolean => typeof raw === 'string' && INTERPOLATION.test(raw);
 

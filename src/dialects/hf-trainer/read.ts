@@ -4,7 +4,7 @@ import type { ReadContext, ResumeSupport, Unread } from '../contract.ts';
 import type { Claim, Position, Reading } from '../dialect.ts';
 import { orNull, toBoolean, toFloatDType, toOneOf, toText } from '../hf-argparser/convert.ts';
 import { type Grammar, parseFlags } from '../hf-argparser/grammar.ts';
-import { type SettingReader, settingReader } from '../hf-argparser/settings.ts';
+import { leftOut, type SettingReader, settingReader } from '../hf-argparser/settings.ts';
 import { layerValues, type Values } from '../hf-argparser/values.ts';
 import { appendPlace, readArgsFile, readJsonArguments, tokensFrom } from './arguments.ts';
 import { SCRIPT_FIELDS, TRAINING_ARGUMENTS_NEGATABLE } from './fields.ts';
@@ -109,7 +109,12 @@ export function readHfTrainer(claim: Claim, position: Position, context: ReadCon
     ...(sharding.sharding ? { sharding: sharding.sharding } : {}),
     ...(trap ?? {}),
     engines: sharding.engines,
-    unread: [...reader.unread, ...unreadKeys(reader, new Set(SCRIPT_FIELDS.keys()))],
+    unread: [
+      ...reader.unread,
+      ...unreadKeys(reader, new Set(SCRIPT_FIELDS.keys())),
+      ...leftOut(reader, diagnostics),
+      ...sharding.unread,
+    ],
     diagnostics,
     resume: scriptResume(script),
     detail: { values, script },

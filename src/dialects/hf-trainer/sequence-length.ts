@@ -6,6 +6,9 @@ import type { SettingReader } from '../hf-argparser/settings.ts';
 import { parseJson } from '../json-text.ts';
 import type { ScriptFacts } from './script.ts';
 
+/** Origin of a row that is as long as the tokenizer, or else the model, allows. */
+export const BLOCK_SIZE_ORIGIN = 'tokenizer model_max_length';
+
 /** Flags that say how many tokens a row has, most specific first. */
 export const LENGTH_KEYS = [
   'max_length',
@@ -67,7 +70,7 @@ export function readMaxLength(
  */
 function blockSize(reader: SettingReader, context: ReadContext): Setting<number> {
   const model = reader.given(['model_name_or_path', 'tokenizer_name'], toText)?.value;
-  const unknown: Setting<number> = { value: null, origin: { kind: 'derived', from: 'tokenizer model_max_length' } };
+  const unknown: Setting<number> = { value: null, origin: { kind: 'derived', from: BLOCK_SIZE_ORIGIN } };
   if (model === undefined) return unknown;
   const folder = modelFolder(model, context);
   if (folder === undefined) return unknown;

@@ -1,7 +1,7 @@
 import type { Diagnostic } from '../../core/index.ts';
-import type { GradientCheckpointing, Origin, Setting } from '../../spec/index.ts';
-import { type Lookup, readFsdp } from '../accelerate-config/index.ts';
-import type { ReadContext } from '../contract.ts';
+import { formatOrigin, type GradientCheckpointing, type Origin, type Setting } from '../../spec/index.ts';
+import { deepSpeedStageOf, type Lookup, readFsdp, shardingOfStage, unreadFsdp } from '../accelerate-config/index.ts';
+import type { ReadContext, Unread } from '../contract.ts';
 import type { EngineUse, FileValue, Processes, Sharding } from '../dialect.ts';
 import { orNull, toBoolean, toMap, toText } from '../hf-argparser/convert.ts';
 import type { SettingReader } from '../hf-argparser/settings.ts';
@@ -14,6 +14,8 @@ export interface TrainerSharding {
   readonly gradientCheckpointing?: Setting<GradientCheckpointing>;
   readonly engines: readonly EngineUse[];
   readonly diagnostics: readonly Diagnostic[];
+  /** Keys of `fsdp_config` that are passed over. */
+  readonly unread: readonly Unread[];
 }
 
 /** `--deepspeed ds.json` and `--fsdp … --fsdp_config …` of TrainingArguments. A file that is missing or broken is an error. */
@@ -27,11 +29,15 @@ export function readTrainerSharding(reader: SettingReader, context: ReadContext)
 function readDeepSpeed(reader: SettingReader, path: string, context: ReadContext): TrainerSharding {
   const { origin, place } = reader.values.find('deepspeed')!;
   const stage: Sharding = { strategy: null, offload: [], origin };
-  // An inline JSON object (or its base64 form) instead of a file: the engine is on, and its text is not a file to read.
-  if (/^\s*\{/.test(path))
-    return { sharding: stage, engines: [{ dialect: 'deepspeed-config', origin }], diagnostics: [] };
+  const inline = inlineConfig(path);
+  if (inline !== undefined) {
+    const node = parseJson(inline, formatOrigin(origin));
+    if (!node.ok) return { engines: [], unread: [], diagnostics: node.error };
+    const sharding = shardingOfStage(deepSpeedStageOf(node.value.value), origin);
+    return { sharding, engines: [{ dialect: 'deepspeed-config', origin }], unread: [], diagnostics: [] };
+  }
   const source = context.source(path);
-  if (!source.ok) return { engines: [], diagnostics: source.error };
+  if (!source.ok) return { engines: [], unread: [], diagnostics: source.error };
   const pointer =
     place.kind === 'flag'
       ? ({
@@ -43,7 +49,15 @@ function readDeepSpeed(reader: SettingReader, path: string, context: ReadContext
         ? ({ kind: 'file', path: reader.values.file!.source.path, keyPath: ['deepspeed'] } as const)
         : ({ kind: 'fixed', reason: 'it is named in an .args file' } as const);
   const file = { source: source.value, format: 'json', pointer } as const;
-  return { sharding: stage, engines: [{ dialect: 'deepspeed-config', file, origin }], diagnostics: [] };
+  return { sharding: stage, engines: [{ dialect: 'deepspeed-config', file, origin }], unread: [], diagnostics: [] };
+}
+
+/** A JSON object in place of a file, as it stands or in base64. Source: accelerate/utils/deepspeed.py, HfDeepSpeedConfig. */
+function inlineConfig(text: string): string | undefined {
+  if (/^\s*\{/.test(text)) return text;
+  if (!/^[A-Za-z0-9_+/-]{8,}={0,2}$/.test(text)) return undefined;
+  const decoded = Buffer.from(text, 'base64').toString('utf8');
+  return /^\s*\{/.test(decoded) ? decoded : undefined;
 }
 
 const FSDP_OFF = /^(?:|false|no|none|0)$/i;
@@ -53,7 +67,7 @@ function readTrainerFsdp(reader: SettingReader, context: ReadContext): TrainerSh
   const found = reader.values.find('fsdp');
   reader.note('fsdp', 'fsdp_config');
   if (!found || found.raw === false || found.raw === null || FSDP_OFF.test(String(found.raw))) {
-    return { engines: [], diagnostics: [] };
+    return { engines: [], unread: [], diagnostics: [] };
   }
   const config = readFsdpConfig(reader, context);
   const words = Array.isArray(found.raw) ? found.raw.map(String) : String(found.raw).split(/[\s,]+/);
@@ -66,6 +80,7 @@ function readTrainerFsdp(reader: SettingReader, context: ReadContext): TrainerSh
     ...(gradientCheckpointing ? { gradientCheckpointing } : {}),
     engines: [{ dialect: 'fsdp', origin: found.origin }],
     diagnostics: [...config.diagnostics, ...diagnostics],
+    unread: unreadFsdp(config.value, reader.values.find('fsdp_config')?.origin ?? found.origin),
   };
 }
 

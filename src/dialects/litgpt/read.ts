@@ -10,7 +10,7 @@ import {
 import type { ReadContext, ResumeSupport, Unread } from '../contract.ts';
 import type { FileValue, Position, Reading, Sharding } from '../dialect.ts';
 import { type Convert, orNull, toInteger, toNumber, toOneOf, toText } from '../hf-argparser/convert.ts';
-import { type SettingReader, settingReader } from '../hf-argparser/settings.ts';
+import { leftOut, type SettingReader, settingReader } from '../hf-argparser/settings.ts';
 import type { Values } from '../hf-argparser/values.ts';
 import { readOptimizerClass } from '../optimizer-class.ts';
 import { type Places, placesOf, readAdapter } from './adapter.ts';
@@ -86,7 +86,7 @@ export function readLitgpt(
     // Fabric starts the processes itself unless a launcher has.
     ...(launched?.distributed ? {} : { processes: devices }),
     ...(sharding ? { sharding } : {}),
-    unread: [...reader.unread, ...(config?.unread ?? []), ...leftOver(reader)],
+    unread: [...reader.unread, ...(config?.unread ?? []), ...leftOver(reader), ...leftOut(reader, diagnostics)],
     diagnostics,
     ...(start.script ? {} : { via: 'cli' as const }),
     resume: resumeOf(task),

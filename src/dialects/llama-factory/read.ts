@@ -5,7 +5,7 @@ import type { ReadContext, ResumeSupport, Unread } from '../contract.ts';
 import type { Position, Reading } from '../dialect.ts';
 import { didYouMean } from '../did-you-mean.ts';
 import { toText } from '../hf-argparser/convert.ts';
-import { type SettingReader, settingReader } from '../hf-argparser/settings.ts';
+import { leftOut, type SettingReader, settingReader } from '../hf-argparser/settings.ts';
 import type { Values } from '../hf-argparser/values.ts';
 import { autoBatch, ownOrEngine } from '../hf-trainer/read.ts';
 import { readTrainerSharding, type TrainerSharding } from '../hf-trainer/sharding.ts';
@@ -73,7 +73,7 @@ export function readLlamaFactory(
   const stage = readStage(reader, version);
   const objective = readObjective(reader, stage);
   const adapter = readAdapter(reader, version, strategies.includes('zero3') || stageOf(sharding) === 3);
-  const optimizer = readOptimizer(reader, training.optim!);
+  const optimizer = readOptimizer(reader, training.optim!, version);
   const attention = readAttention(reader, version);
   const model = reader.given(['model_name_or_path'], toText);
   const spec: TrainingSpec = {
@@ -82,6 +82,7 @@ export function readLlamaFactory(
     objective: objective.setting,
     eval: readEval(reader, training.eval!, version),
     optim: optimizer.setting as NonNullable<TrainingSpec['optim']>,
+    ...optimizer.spec,
     maxLength: readLength(reader, version),
     attnImplementation: attention,
     ...readPacking(reader, stage, attention, version),
@@ -115,7 +116,13 @@ export function readLlamaFactory(
     ...(processes.env ? { env: processes.env } : {}),
     ...(sharding.sharding ? { sharding: sharding.sharding } : {}),
     engines: sharding.engines,
-    unread: [...reader.unread, ...(config?.unread ?? []), ...leftOver(reader)],
+    unread: [
+      ...reader.unread,
+      ...(config?.unread ?? []),
+      ...leftOver(reader),
+      ...leftOut(reader, diagnostics),
+      ...sharding.unread,
+    ],
     diagnostics,
     ...(start.form === 'cli' ? { via: 'cli' as const } : {}),
     resume: resumeOf(spec, stage.value),

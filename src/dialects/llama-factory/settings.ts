@@ -9,7 +9,16 @@ import {
   type TrainingSpec,
 } from '../../spec/index.ts';
 import type { FileValue } from '../dialect.ts';
-import { type Converted, orNull, toBoolean, toInteger, toNumber, toOneOf, toText } from '../hf-argparser/convert.ts';
+import {
+  type Converted,
+  orNull,
+  toBoolean,
+  toInteger,
+  toNumber,
+  toOneOf,
+  toText,
+  toWords,
+} from '../hf-argparser/convert.ts';
 import type { SettingReader } from '../hf-argparser/settings.ts';
 import type { LlamaFactoryVersion } from './versions.ts';
 
@@ -33,7 +42,7 @@ export function readObjective(
   reader: SettingReader,
   stage: Setting<Stage>,
 ): { readonly setting: Setting<Objective>; readonly diagnostics: readonly Diagnostic[] } {
-  reader.note('pref_beta', 'pref_ftx', 'dpo_beta');
+  reader.note('pref_ftx');
   const loss = reader.given(['pref_loss', 'dpo_loss'], toText);
   const { value, origin } = stage;
   if (value === 'dpo' && loss && (loss.value === 'orpo' || loss.value === 'simpo')) {
@@ -173,20 +182,41 @@ export const optimizerSwitch = (reader: Pick<SettingReader, 'given'>): string | 
 export function readOptimizer(
   reader: SettingReader,
   read: Setting<string>,
-): { readonly setting: Setting<string>; readonly diagnostics: readonly Diagnostic[] } {
+  version: LlamaFactoryVersion,
+): {
+  readonly setting: Setting<string>;
+  /** Rank and layers of a projecting optimizer. */
+  readonly spec: Pick<TrainingSpec, 'optimArgs' | 'optimTargetModules'>;
+  readonly diagnostics: readonly Diagnostic[];
+} {
   reader.note(...SWITCHES, 'galore_rank', 'galore_target', 'apollo_rank', 'apollo_target');
   const key = optimizerSwitch(reader);
-  if (!key) return { setting: read, diagnostics: [] };
+  if (!key) return { setting: read, spec: {}, diagnostics: [] };
   const { origin } = reader.given([key], toBoolean)!;
   const kind = key === 'use_galore' ? 'galore' : key === 'use_apollo' ? 'apollo' : undefined;
   if (!kind) {
     const message = `${key} takes an optimizer that is not estimated`;
     return {
       setting: { value: null, origin },
+      spec: {},
       diagnostics: [warning('not-estimated', message, { location: formatOrigin(origin) })],
     };
   }
   const layerwise = reader.given([`${kind}_layerwise`], toBoolean)?.value ? '_layerwise' : '';
   const states = kind === 'galore' && /8bit/.test(read.value ?? '') ? '_8bit' : '';
-  return { setting: { value: `${kind}_adamw${states}${layerwise}`, origin }, diagnostics: [] };
+  const rank = reader.setting<number>([`${kind}_rank`], toInteger(1), { value: 16, origin: version.origin });
+  const target = reader.setting<readonly string[]>([`${kind}_target`], toWords, {
+    value: ['all'],
+    origin: version.origin,
+  });
+  const names = target.value?.flatMap((text) => text.split(',').map((name) => name.trim())) ?? null;
+  const all = names?.length === 1 && names[0] === 'all';
+  return {
+    setting: { value: `${kind}_adamw${states}${layerwise}`, origin },
+    spec: {
+      optimArgs: { value: rank.value === null ? null : `rank=${rank.value}`, origin: rank.origin },
+      optimTargetModules: { value: all ? 'all-linear' : names, origin: target.origin },
+    },
+    diagnostics: [],
+  };
 }

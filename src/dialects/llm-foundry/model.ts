@@ -18,7 +18,7 @@ export function readModel(reader: SettingReader): {
   const name = reader.given(['model.name'], toText);
   const path = reader.given(['model.pretrained_model_name_or_path'], toText);
   const weights = reader.given(['model.master_weights_dtype'], orNull(toFloatDType));
-  reader.note('model.pretrained', 'model.config_overrides', 'model.init_device', 'model.use_auth_token');
+  reader.note('model.config_overrides', 'model.init_device');
   const own = name?.value === 'mpt_causal_lm';
   const causal = own || name === undefined || name.value === 'hf_causal_lm';
   const dtype = weights?.value && weights.value !== 'auto' ? weights.value : 'fp32';

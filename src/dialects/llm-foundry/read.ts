@@ -4,7 +4,7 @@ import type { ReadContext, ResumeSupport, Unread } from '../contract.ts';
 import type { Position, Processes, Reading } from '../dialect.ts';
 import { type GlobalBatch, worldSize } from '../global-batch.ts';
 import { orNull, toBoolean, toInteger, toText } from '../hf-argparser/convert.ts';
-import { type SettingReader, settingReader } from '../hf-argparser/settings.ts';
+import { leftOut, type SettingReader, settingReader } from '../hf-argparser/settings.ts';
 import { lastOption } from '../scan-options.ts';
 import { type FoundryArguments, readArguments } from './arguments.ts';
 import type { FoundryStart } from './detect.ts';
@@ -55,7 +55,7 @@ export function readFoundry(
     ...(fsdp.sharding ? { sharding: fsdp.sharding, engines: [{ dialect: 'fsdp', origin: fsdp.sharding.origin }] } : {}),
     env: allocator(reader),
     ...(start.via ? { via: start.via } : {}),
-    unread: [...reader.unread, ...config.unread, ...leftOver(reader)],
+    unread: [...reader.unread, ...config.unread, ...leftOver(reader), ...leftOut(reader, diagnostics)],
     diagnostics: [...diagnostics, ...alone(start, fsdp.dropped)],
     resume: resumeOf(reader),
     detail: { ...args.value, batch: batch.batch, sharded: fsdp.sharding !== undefined },
@@ -135,4 +135,9 @@ const leftOver = (reader: SettingReader): readonly Unread[] =>
   reader.values
     .all()
     .filter((found) => !reader.noted.has(found.key))
-    .map(({ key, origin }) => ({ key, origin, reason: IDLE.test(key) ? 'no-effect-on-memory' : 'unknown-key' }));
+    .map(({ key, origin }) => ({ key, origin, reason: reasonOf(key) }));
+
+function reasonOf(key: string): string {
+  if (key.startsWith('fsdp_config.') && !IDLE.test(key)) return 'not-estimated';
+  return IDLE.test(key) ? 'no-effect-on-memory' : 'unknown-key';
+}

@@ -21,7 +21,7 @@ const PRECISIONS: Readonly<Record<string, 'no' | 'bf16' | 'fp16'>> = { fp32: 'no
 export function readTraining(reader: SettingReader): TrainingSpec {
   const precision = reader.setting<string>(['precision'], toText, { value: 'amp_bf16', origin: FOUNDRY });
   const clip = reader.given(['algorithms.gradient_clipping.clipping_threshold'], toNumber);
-  reader.note('algorithms.gradient_clipping.clipping_type', 'algorithms', 'algorithms.gradient_clipping');
+  reader.note('algorithms', 'algorithms.gradient_clipping');
   const workers = reader.setting<number>(['train_loader.num_workers'], toInteger(0), { value: 0, origin: FOUNDRY });
   const pinned = reader.setting<boolean>(['train_loader.pin_memory'], toBoolean, { value: true, origin: FOUNDRY });
   const evaluated = ['eval_loader', 'icl_tasks'].map((key) => reader.values.find(key)).find((each) => each?.raw);
@@ -143,7 +143,7 @@ export function readFsdp(
   readonly diagnostics: readonly Diagnostic[];
 } {
   const found = reader.values.find('fsdp_config');
-  reader.note('fsdp_config', 'fsdp_config.mixed_precision', 'fsdp_config.cpu_offload');
+  reader.note('fsdp_config', 'fsdp_config.cpu_offload');
   const on = (name: string, otherwise: boolean): Setting<boolean> =>
     reader.setting<boolean>([`fsdp_config.${name}`], toBoolean, { value: otherwise, origin: FOUNDRY });
   const strategy = reader.setting<string>(['fsdp_config.sharding_strategy'], toText, {

@@ -11,7 +11,7 @@ import type { ReadContext, Unread } from '../contract.ts';
 import type { FileValue, Position, Processes, Reading, Sharding } from '../dialect.ts';
 import { didYouMean } from '../did-you-mean.ts';
 import { orNull, toBoolean, toInteger, toNumber, toText } from '../hf-argparser/convert.ts';
-import { type SettingReader, settingReader } from '../hf-argparser/settings.ts';
+import { leftOut, type SettingReader, settingReader } from '../hf-argparser/settings.ts';
 import type { Values } from '../hf-argparser/values.ts';
 import { TRANSFORMERS } from '../hf-trainer/fields.ts';
 import { autoBatch, ownOrEngine } from '../hf-trainer/read.ts';
@@ -113,7 +113,13 @@ export function readSwift(start: SwiftStart, position: Position, context: ReadCo
     ...(sharding.sharding ? { sharding: sharding.sharding } : {}),
     engines: sharding.engines,
     ...(Object.keys(env).length > 0 ? { env, envFromFile: ['ENV'] } : {}),
-    unread: [...reader.unread, ...(config?.unread ?? []), ...leftOver(reader)],
+    unread: [
+      ...reader.unread,
+      ...(config?.unread ?? []),
+      ...leftOver(reader),
+      ...leftOut(reader, diagnostics),
+      ...sharding.unread,
+    ],
     diagnostics,
     ...(start.form === 'cli' ? { via: 'cli' as const } : {}),
     resume: { kind: 'supported', how: '--resume_from_checkpoint DIR' },
@@ -343,6 +349,7 @@ function builtinEngine(reader: SettingReader): TrainerSharding | undefined {
         origin: deepspeed.origin,
       },
       engines: [{ dialect: 'deepspeed-config', origin: deepspeed.origin }],
+      unread: [],
       diagnostics: [],
     };
   }
@@ -356,6 +363,7 @@ function builtinEngine(reader: SettingReader): TrainerSharding | undefined {
       origin: fsdp.origin,
     },
     engines: [{ dialect: 'fsdp', origin: fsdp.origin }],
+    unread: [],
     diagnostics: [],
   };
 }

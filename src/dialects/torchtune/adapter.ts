@@ -7,6 +7,7 @@ import {
   type Setting,
   type TrainingSpec,
 } from '../../spec/index.ts';
+import type { Reading } from '../dialect.ts';
 import { orNull, toBoolean, toInteger, toNumber, toWords } from '../hf-argparser/convert.ts';
 import type { SettingReader } from '../hf-argparser/settings.ts';
 import { TORCHTUNE } from './keys.ts';
@@ -59,6 +60,11 @@ export function placesOf(targets: Lora['targetModules'], fused: boolean): LoraPl
   return undefined;
 }
 
+export interface AdapterReading extends Pick<Reading, 'parts'> {
+  readonly spec: TrainingSpec;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
 /**
  * The builder says whether there are adapters and whether the base is quantised; adapters have the dtype of the run. The
  * base becomes torchao's NF4, whose scales are quantised again. Source: torchtune/models/llama3/_component_builders.py.
@@ -69,10 +75,10 @@ export function readAdapter(
   component: Origin,
   dtype: FloatDType,
   recipe: Recipe,
-): { readonly spec: TrainingSpec; readonly diagnostics: readonly Diagnostic[] } {
+): AdapterReading {
   reader.note('model.lora_rank', 'model.lora_alpha', 'model.lora_dropout', 'model.lora_attn_modules');
   reader.note('model.apply_lora_to_mlp', 'model.apply_lora_to_output', 'model.use_dora', 'model.quantize_base');
-  if (!builder) return { spec: { method: { value: null, origin: component } }, diagnostics: [] };
+  if (!builder) return unbuilt(reader, component, recipe);
   const location = formatOrigin(component);
   if (builder.adapter === 'none') {
     const wants = recipe.lora === true;
@@ -122,6 +128,24 @@ export function readAdapter(
             }),
           ]
         : [],
+  };
+}
+
+/** Without a builder that is known, the recipe's name still says whether it trains adapters. */
+function unbuilt(reader: SettingReader, component: Origin, recipe: Recipe): AdapterReading {
+  if (component.kind !== 'default' || recipe.lora !== true) {
+    return { spec: { method: { value: null, origin: component } }, diagnostics: [] };
+  }
+  const origin: Origin = { kind: 'derived', from: `recipe ${recipe.name}` };
+  const r = reader.given(['model.lora_rank'], toInteger(1));
+  return {
+    spec: {
+      method: { value: 'lora', origin },
+      lora: { value: null, origin: r?.origin ?? origin },
+      quantization: { value: null, origin },
+    },
+    ...(r ? { parts: { lora: { r: r.value } } } : {}),
+    diagnostics: [],
   };
 }
 

@@ -5,7 +5,7 @@ import type { Position, Reading } from '../dialect.ts';
 import { didYouMean } from '../did-you-mean.ts';
 import type { Override } from '../dotted-values.ts';
 import { orNull, toBoolean, toText } from '../hf-argparser/convert.ts';
-import { type SettingReader, settingReader } from '../hf-argparser/settings.ts';
+import { leftOut, type SettingReader, settingReader } from '../hf-argparser/settings.ts';
 import type { Values } from '../hf-argparser/values.ts';
 import { readOptimizerClass } from '../optimizer-class.ts';
 import { badOption, processesOfOptions } from '../torchrun/index.ts';
@@ -102,10 +102,17 @@ export function readTorchtune(
   if (errors.length > 0) return fail(...errors);
   return ok({
     spec,
+    ...(adapter.parts ? { parts: adapter.parts } : {}),
     ...(config ? { files: [config.reference] } : {}),
     ...(launched.value.processes ? { processes: launched.value.processes } : {}),
     ...(sharding.sharding ? { sharding: sharding.sharding } : {}),
-    unread: [...reader.unread, ...(config?.unread ?? []), ...launched.value.unread, ...leftOver(reader)],
+    unread: [
+      ...reader.unread,
+      ...(config?.unread ?? []),
+      ...launched.value.unread,
+      ...leftOver(reader),
+      ...leftOut(reader, diagnostics),
+    ],
     diagnostics,
     ...(start.form === 'cli' ? { via: 'cli' as const } : {}),
     resume: RESUME,

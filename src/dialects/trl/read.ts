@@ -4,7 +4,7 @@ import type { ReadContext, ResumeSupport, Unread } from '../contract.ts';
 import type { Position, Reading } from '../dialect.ts';
 import { orNull, toBoolean, toOneOf, toText } from '../hf-argparser/convert.ts';
 import { type ParsedFlags, parseFlags } from '../hf-argparser/grammar.ts';
-import { type SettingReader, settingReader } from '../hf-argparser/settings.ts';
+import { leftOut, type SettingReader, settingReader } from '../hf-argparser/settings.ts';
 import { layerValues, type Values } from '../hf-argparser/values.ts';
 import { appendPlace, readArgsFile, tokensFrom } from '../hf-trainer/arguments.ts';
 import { ATTENTIONS, autoBatch, ownOrEngine, scriptResume, scriptSource } from '../hf-trainer/read.ts';
@@ -109,6 +109,8 @@ export function readTrl(
       ...(config?.value.unread ?? []),
       ...peft.unread,
       ...(launch?.value.unread ?? []),
+      ...leftOut(reader, diagnostics),
+      ...sharding.unread,
       ...leftOver(reader, grammar.fields, new Set(launch?.value.taken ?? [])),
     ],
     diagnostics,

@@ -12,14 +12,15 @@ import { snakeCased } from './snake-case.ts';
 /** Version of the JSON forms of `snug check` and `snug diagnose`. */
 export const SCHEMA_VERSION = 1;
 
-const specJson = (spec: TrainingSpec, parallelism: LaunchReading['parallelism']) =>
+const specJson = (spec: TrainingSpec, { parallelism, parts: known }: Pick<LaunchReading, 'parallelism' | 'parts'>) =>
   Object.fromEntries(
     (Object.keys(spec) as SettingName[]).flatMap((name) => {
       const setting = spec[name];
       if (!setting) return [];
       const { value, origin } = setting;
-      // What is known of the processes is said part by part.
-      const parts = name === 'distributed' && value === null && parallelism ? snakeCased(parallelism) : undefined;
+      // Where a setting is not known as a whole, its parts are said one by one.
+      const part = name === 'distributed' ? parallelism : known?.[name];
+      const parts = value === null && part ? snakeCased(part) : undefined;
       const entry = {
         value: parts ?? settingJson(name, value),
         origin: formatOrigin(origin),
@@ -151,7 +152,7 @@ export function checkJson(report: CheckReport) {
       wrappers: [...reading.wrappers],
       files: [...reading.files],
     },
-    spec: specJson(spec, reading.parallelism),
+    spec: specJson(spec, reading),
     unread: reading.unread.map(({ key, origin, reason }) => ({ key, origin: formatOrigin(origin), reason })),
     model: model
       ? {
