@@ -17,8 +17,8 @@ export interface LineCounter {
   readonly enter: (stream: string, chunk: Uint8Array) => void;
   readonly newline: () => void;
   readonly current: () => number;
-  /** Passes over whole lines. */
-  readonly skip: (lines: number) => void;
+  /** Passes over whole lines, and into one of `stream` where it is given. */
+  readonly skip: (lines: number, stream?: string) => void;
   /** Lines that have begun. */
   readonly seen: () => number;
 }
@@ -40,9 +40,10 @@ export function createLineCounter(): LineCounter {
       line++;
     },
     current: () => line,
-    skip: (lines) => {
+    skip: (lines, stream) => {
       line += lines;
-      atLineStart = true;
+      atLineStart = stream === undefined;
+      owner = stream ?? owner;
     },
     seen: () => (atLineStart ? line - 1 : line),
   };
@@ -50,6 +51,8 @@ export function createLineCounter(): LineCounter {
 
 export interface LineSplitter {
   readonly push: (chunk: Uint8Array) => void;
+  /** Emits what is open; some bytes are left out. `inside`: what comes next begins in the middle of a text. */
+  readonly breakOff: (inside: boolean) => void;
   /** What has come since the last line end. */
   readonly pending: () => Piece | undefined;
   /** Emits the unfinished last line. */
@@ -94,6 +97,11 @@ export function createLineSplitter(counter: LineCounter, emit: (piece: Piece) =>
 
   return {
     push: (chunk) => feed(decoder.decode(chunk, { stream: true })),
+    breakOff: (inside) => {
+      feed(decoder.decode());
+      finish();
+      continued = inside;
+    },
     pending: () => (text === '' ? undefined : { text, continued, line: start }),
     end: () => {
       feed(decoder.decode());

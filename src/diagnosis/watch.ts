@@ -27,12 +27,18 @@ export interface WatchedOutput {
   readonly finished?: boolean;
 }
 
+/** Where a skip ends: behind a line, at a `\r` after which a new refresh of a bar begins, or in the middle of a text. */
+export interface SkippedTo {
+  readonly stream: OutputStream;
+  readonly place: 'line' | 'refresh' | 'inside';
+}
+
 /** Looks at both streams of a run as they come. */
 export interface LineWatcher {
   /** Takes bytes; returns the fatal line they brought, also when it is not yet ended by a newline. */
   readonly push: (stream: OutputStream, chunk: Uint8Array) => FatalHit | undefined;
-  /** Passes over lines that were not looked at; what is open ends there. */
-  readonly skip: (lines: number) => void;
+  /** Passes over lines that were not looked at; what is open ends there. `to`: without it, behind a line. */
+  readonly skip: (lines: number, to?: SkippedTo) => void;
   /** How many lines have begun. */
   readonly linesSeen: () => number;
   /** Takes the unfinished last lines as lines. */
@@ -241,8 +247,9 @@ export function createLineWatcher(): LineWatcher {
       splitters[stream].push(chunk);
       return takeHit() ?? unfinishedHit(stream);
     },
-    skip(lines) {
-      counter.skip(lines);
+    skip(lines, to) {
+      if (to) splitters[to.stream].breakOff(to.place === 'inside');
+      counter.skip(lines, to && to.place !== 'line' ? to.stream : undefined);
       openMessages.clear();
       for (const reader of readers.values()) reader.close();
     },

@@ -3,6 +3,11 @@ import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 /** Waiting bytes held in memory before they go to disk. */
 const IN_MEMORY = 4 * 1024 * 1024;
 const PIECE = 256 * 1024;
+/** With this much waiting the source rests, so that a reader as fast as us is given the time to catch up. */
+const REST_AT = 1024 * 1024;
+const REST_OVER_AT = 256 * 1024;
+/** Far less than anybody notices in a step. A reader that needs longer is slow, and the trainer does not wait for it. */
+const REST_MS = 50;
 
 /**
  * Hands bytes on to a stream that may be slower than the trainer. What does not fit waits, in memory and then in a file, so
@@ -23,7 +28,13 @@ function guard(target: NodeJS.WritableStream): void {
   target.on('error', () => {});
 }
 
-export function createForwarder(target: NodeJS.WritableStream, spoolPath: string): Forwarder {
+/** Where the bytes come from. */
+export interface Source {
+  readonly pause: () => unknown;
+  readonly resume: () => unknown;
+}
+
+export function createForwarder(target: NodeJS.WritableStream, spoolPath: string, source?: Source): Forwarder {
   const waiting: Uint8Array[] = [];
   let waitingBytes = 0;
   let spool: number | undefined;
@@ -34,6 +45,23 @@ export function createForwarder(target: NodeJS.WritableStream, spoolPath: string
   let progress = 0;
   let dropped = 0;
   let onIdle: (() => void) | undefined;
+
+  let resting: NodeJS.Timeout | undefined;
+  let tooSlow = false;
+  const endRest = (): void => {
+    if (!resting) return;
+    clearTimeout(resting);
+    resting = undefined;
+    source?.resume();
+  };
+  const rest = (): void => {
+    if (resting || tooSlow || !source) return;
+    source.pause();
+    resting = setTimeout(() => {
+      tooSlow = true;
+      endRest();
+    }, REST_MS);
+  };
 
   const isIdle = (): boolean => broken || (!blocked && waiting.length === 0 && spoolRead === spoolWritten);
   const dropSpool = (): void => {
@@ -59,12 +87,15 @@ export function createForwarder(target: NodeJS.WritableStream, spoolPath: string
       hand(piece);
     }
     if (spoolRead === spoolWritten) dropSpool();
+    if (waitingBytes <= REST_OVER_AT) endRest();
+    if (waiting.length === 0 && spool === undefined) tooSlow = false;
     if (isIdle()) onIdle?.();
   };
   const store = (chunk: Uint8Array): void => {
     if (spool === undefined && waitingBytes + chunk.length <= IN_MEMORY) {
-      waiting.push(Uint8Array.from(chunk));
+      waiting.push(chunk);
       waitingBytes += chunk.length;
+      if (waitingBytes >= REST_AT) rest();
       return;
     }
     try {
@@ -91,7 +122,9 @@ export function createForwarder(target: NodeJS.WritableStream, spoolPath: string
   const onBroken = (): void => {
     broken = true;
     waiting.length = 0;
+    waitingBytes = 0;
     dropSpool();
+    endRest();
     onIdle?.();
   };
   guard(target);

@@ -57,6 +57,8 @@ export function createLogFile(path: string, limitBytes: number): LogFile {
     if (segment !== undefined) {
       closeSync(segment);
       leftOut += sizeOf(older);
+      // Removed first: a rename onto a file makes ext4 write the new one out to the disk, many times a second in a flood.
+      rmSync(older, { force: true });
       renameSync(newer, older);
     }
     segmentBytes = 0;

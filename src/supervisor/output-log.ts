@@ -1,9 +1,11 @@
 import type { OutputStream } from '../diagnosis/index.ts';
+import { createLineLeads } from './line-leads.ts';
 import { createLogFile, type LogFile, reopenLogFile } from './log-file.ts';
 import { createSecretFilter } from './secret-filter.ts';
 
-const PREFIX: Readonly<Record<OutputStream, string>> = { stdout: 'out| ', stderr: 'err| ' };
+const LEAD: Readonly<Record<OutputStream, Buffer>> = { stdout: Buffer.from('out| '), stderr: Buffer.from('err| ') };
 const NEWLINE = 0x0a;
+const LINE_BREAK = Buffer.from([NEWLINE]);
 
 /**
  * Writes `output.log`: the bytes of both streams in the order they came, each line led by `out| ` or `err| `. A change of
@@ -11,7 +13,7 @@ const NEWLINE = 0x0a;
  * Written at once, so that nothing is lost when we are killed; a full disk ends the log, not the run.
  */
 export interface OutputLog {
-  readonly write: (stream: OutputStream, chunk: Uint8Array) => void;
+  readonly write: (stream: OutputStream, chunk: Buffer) => void;
   readonly close: () => void;
   /** Why writing ended early, errno name. */
   readonly failure: () => string | undefined;
@@ -32,6 +34,7 @@ export function openOutputLog(path: string, options: OutputLogOptions | 'again')
   let file: LogFile | undefined;
   let owner: OutputStream | undefined;
   let atLineStart = true;
+  const leads = createLineLeads();
 
   const attempt = (action: () => void): void => {
     try {
@@ -43,19 +46,16 @@ export function openOutputLog(path: string, options: OutputLogOptions | 'again')
   attempt(() => {
     file = options === 'again' ? reopenLogFile(path) : createLogFile(path, options.limitBytes);
   });
-  const write = (stream: OutputStream, bytes: Uint8Array): void => {
+  const write = (stream: OutputStream, bytes: Buffer): void => {
     if (!file || failure !== undefined || bytes.length === 0) return;
-    const prefix = PREFIX[stream];
-    const breaks = !atLineStart && owner !== stream ? '\n' : '';
-    const leads = atLineStart || breaks !== '';
+    const changed = !atLineStart && owner !== stream;
+    const leadFirst = atLineStart || changed;
     owner = stream;
     atLineStart = bytes.at(-1) === NEWLINE;
-    // Latin-1 keeps every byte as one character, and strings are searched and joined faster than buffers.
-    const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-    const text = whole.toString('latin1', 0, bytes.length - (atLineStart ? 1 : 0));
-    const body = text.replaceAll('\n', `\n${prefix}`);
-    const line = `${breaks}${leads ? prefix : ''}${body}${atLineStart ? '\n' : ''}`;
-    attempt(() => file!.append(Buffer.from(line, 'latin1')));
+    attempt(() => {
+      if (changed) file!.append(LINE_BREAK);
+      leads.add(bytes, LEAD[stream], leadFirst, file!.append);
+    });
   };
   return {
     write: (stream, chunk) => write(stream, filters[stream].take(chunk)),

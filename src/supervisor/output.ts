@@ -47,8 +47,8 @@ export function handOn(
   const open = new Set<OutputStream>(['stdout', 'stderr']);
   const unfinished = new Set<OutputStream>();
   const forwarders = (['stdout', 'stderr'] as const).map((name) => {
-    const forwarder = createForwarder(request[name], `${request.logPath}.${name}.waiting`);
     const source = child[name];
+    const forwarder = createForwarder(request[name], `${request.logPath}.${name}.waiting`, source);
     source.on('data', (chunk: Buffer) => {
       // Kept before it is shown: a kill in between must not lose what somebody has read.
       log.write(name, chunk);

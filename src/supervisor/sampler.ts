@@ -26,14 +26,20 @@ export interface SamplerOptions {
 }
 
 /** A look at RAM may take at most this part of the time; page tables of a 500 GB process take a while. */
-const RAM_SHARE = 0.05;
-/** And a look at all processes this part: a large server has thousands. */
-const LOOK_SHARE = 0.02;
+const RAM_SHARE = 0.01;
+/** And a look at all processes this part of a core: a large server has thousands. */
+const LOOK_SHARE = 0.004;
 /** Glances between looks: what a loader fills in that time is the most that goes unseen before a kill. */
 const GLANCE_EVERY_MS = 100;
-const GLANCE_SHARE = 0.05;
+const GLANCE_SHARE = 0.004;
 /** Right after the start, so that what forks and leaves its parent at once is seen, and what grows at once as well. */
 const EARLY_LOOKS_MS = [20, 60, 150, 300, 600];
+
+/** What we have used of a core, milliseconds: on a busy machine a look takes longer, but costs no more. */
+const spentMs = (): number => {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+};
 
 export function startSampler({ tree, path, everyMs, sampleVram, onLook }: SamplerOptions): Sampler {
   const startedAt = Date.now();
@@ -61,10 +67,11 @@ export function startSampler({ tree, path, everyMs, sampleVram, onLook }: Sample
   const lookAtTree = async (): Promise<number | undefined> => {
     const began = performance.now();
     if (!tree || began < nextLookAt) return undefined;
+    const spent = spentMs();
     const live = lookedAt(tree);
     processes = live.length;
+    nextLookAt = began + (spentMs() - spent) / LOOK_SHARE;
     const looked = performance.now();
-    nextLookAt = began + (looked - began) / LOOK_SHARE;
     if (looked < nextRamAt) return undefined;
     const bytes = await ram.look(live.map((stat) => stat.pid));
     nextRamAt = looked + (performance.now() - looked) / RAM_SHARE;
@@ -102,8 +109,9 @@ export function startSampler({ tree, path, everyMs, sampleVram, onLook }: Sample
   const glances = setInterval(() => {
     const began = performance.now();
     if (began < nextGlanceAt) return;
+    const spent = spentMs();
     ram.glance();
-    nextGlanceAt = began + (performance.now() - began) / GLANCE_SHARE;
+    nextGlanceAt = began + (spentMs() - spent) / GLANCE_SHARE;
   }, GLANCE_EVERY_MS);
 
   return {

@@ -1,20 +1,23 @@
 /** Takes known secrets out of a stream of bytes, each byte of one replaced by `*`, also where a chunk border cuts one. */
 export interface SecretFilter {
   /** What may be written now. Bytes at the end that may be the beginning of a secret wait for the next chunk. */
-  readonly take: (chunk: Uint8Array) => Uint8Array;
+  readonly take: (chunk: Buffer) => Buffer;
   /** What still waits. */
-  readonly rest: () => Uint8Array;
+  readonly rest: () => Buffer;
 }
 
 const STAR = 0x2a;
-const NOTHING = new Uint8Array(0);
+const NOTHING = Buffer.alloc(0);
 
 /** Length of the longest end of `bytes` that begins a secret without being all of it. */
 function openEnd(bytes: Buffer, secrets: readonly Buffer[]): number {
   let longest = 0;
   for (const secret of secrets) {
-    for (let length = Math.min(secret.length - 1, bytes.length); length > longest; length--) {
-      if (bytes.compare(secret, 0, length, bytes.length - length) === 0) longest = length;
+    // Only where its first byte stands can it begin.
+    const first = Math.max(0, bytes.length - secret.length + 1);
+    for (let at = bytes.indexOf(secret[0]!, first); at >= 0; at = bytes.indexOf(secret[0]!, at + 1)) {
+      const length = bytes.length - at;
+      if (length > longest && bytes.compare(secret, 0, length, at) === 0) longest = length;
     }
   }
   return longest;
@@ -22,13 +25,15 @@ function openEnd(bytes: Buffer, secrets: readonly Buffer[]): number {
 
 export function createSecretFilter(texts: readonly string[]): SecretFilter {
   const secrets = texts.filter((text) => text !== '').map((text) => Buffer.from(text));
-  let waiting: Buffer = Buffer.alloc(0);
+  let waiting: Buffer = NOTHING;
   if (secrets.length === 0) return { take: (chunk) => chunk, rest: () => NOTHING };
   return {
     take(chunk) {
-      const whole = waiting.length > 0 ? Buffer.concat([waiting, chunk]) : Buffer.from(chunk);
+      let whole = waiting.length > 0 ? Buffer.concat([waiting, chunk]) : chunk;
       for (const secret of secrets) {
         for (let at = whole.indexOf(secret); at >= 0; at = whole.indexOf(secret, at + secret.length)) {
+          // The chunk itself is shown as it came.
+          if (whole === chunk) whole = Buffer.from(chunk);
           whole.fill(STAR, at, at + secret.length);
         }
       }
@@ -38,7 +43,7 @@ export function createSecretFilter(texts: readonly string[]): SecretFilter {
     },
     rest() {
       const last = waiting;
-      waiting = Buffer.alloc(0);
+      waiting = NOTHING;
       return last;
     },
   };

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createLineWatcher } from '../../src/diagnosis/index.ts';
+import { createLineWatcher, type LineWatcher } from '../../src/diagnosis/index.ts';
 import { createFloodWatch } from '../../src/supervisor/flood-watch.ts';
 
 const OOM =
@@ -12,7 +12,13 @@ const linesOf = (bytes: Buffer): number => bytes.toString('latin1').split('\n').
 /** A watch that has no time to read everything. */
 const floodOf = () => {
   const watcher = createLineWatcher();
-  return { watcher, flood: createFloodWatch(watcher, { share: 0, atOnceMs: 0 }) };
+  let bytes = 0;
+  const push: LineWatcher['push'] = (stream, chunk) => {
+    bytes += chunk.length;
+    return watcher.push(stream, chunk);
+  };
+  const flood = createFloodWatch({ ...watcher, push }, { share: 0, atOnceMs: 0 });
+  return { watcher, flood, bytesRead: () => bytes };
 };
 
 it.each([
@@ -45,4 +51,30 @@ it('reads everything while there is time', () => {
   for (let step = 1; step <= 30; step++)
     flood.push('stdout', Buffer.from(`{'loss': ${(9 / step).toFixed(5)}}\n${plain}`));
   expect(watcher.evidence().stepsSeen).toBe(30);
+});
+
+it.each([
+  ['refreshes of a bar', Buffer.from(' 41%|####      | busy\r'.repeat(2500))],
+  ['one line without an end', Buffer.alloc(60_000, 'QUJD')],
+])('keeps no more of a flood of %s than it needs, and finds the OOM behind it', (_, noise) => {
+  const { watcher, flood, bytesRead } = floodOf();
+  flood.push('stdout', Buffer.from('ready\n'));
+  for (let round = 0; round < 400; round++) flood.push('stderr', noise);
+  flood.push('stderr', Buffer.from(`\n${OOM}\n`));
+  flood.end();
+  watcher.end();
+  expect(watcher.fatal()).toMatchObject({ resource: 'vram', line: { line: 3 } });
+  expect(bytesRead()).toBeLessThan(6 * noise.length);
+});
+
+it('counts the lines of a flood as the log does, also where they end in a refresh of a bar', () => {
+  const { watcher, flood } = floodOf();
+  flood.push('stderr', Buffer.from('ready\n'));
+  const mixed = Buffer.from(`epoch ends\n${' 3%|#    |\r'.repeat(4000)}`);
+  for (let round = 0; round < 20; round++) flood.push('stderr', mixed);
+  flood.push('stderr', Buffer.from(`\n${OOM}\n`));
+  flood.end();
+  watcher.end();
+  // The line of the last bar, and the ones before.
+  expect(watcher.fatal()).toMatchObject({ line: { line: 23 } });
 });
