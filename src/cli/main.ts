@@ -1,8 +1,10 @@
 import { EXIT } from './exit-codes.ts';
 import { FAULT_HELP, isUsageFault } from './faults.ts';
+import { outliveTerminal } from './hangup.ts';
 import { buildProgram } from './program.ts';
 
 async function main(): Promise<void> {
+  outliveTerminal();
   try {
     await buildProgram().parseAsync(process.argv);
   } catch (failure) {

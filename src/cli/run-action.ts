@@ -26,6 +26,7 @@ import {
   runEventJson,
 } from '../report/index.ts';
 import { EXIT } from './exit-codes.ts';
+import { underNohup } from './hangup.ts';
 import { readLaunchArgs } from './launch-args.ts';
 import { createNotices } from './notices.ts';
 import { createNotifier } from './notifier.ts';
@@ -191,7 +192,13 @@ function createTalk(terminal: Terminal, flags: RunFlags, stopSpinner: () => void
       else showDiagnostics(terminal, [diagnostic]);
     },
     onSignal: (listener) => {
-      const listeners: [NodeJS.Signals, () => void][] = FORWARDED.map((name) => [name, () => listener(name)]);
+      const shielded = underNohup(process.env);
+      const listeners: [NodeJS.Signals, () => void][] = FORWARDED.map((name) => [
+        name,
+        () => {
+          if (name !== 'SIGHUP' || !shielded) listener(name);
+        },
+      ]);
       listeners.push(['SIGCONT', () => listener('SIGCONT')]);
       listeners.push([
         'SIGTSTP',
