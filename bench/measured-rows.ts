@@ -116,8 +116,8 @@ export function planOfMeasured(row: MeasuredRow): MeasuredPlan | string {
     fusedKernels: kernelsOf(row),
     versions,
     ...(litgpt ? { ownModules: 'litgpt' } : {}),
-    // The older scripts begin with their one longest row.
-    ...(litgpt && row.seq_kind !== 'exact' ? { holdsLastLoss: true } : {}),
+    // LitGPT's older scripts begin with their one longest row. fsdp_qlora's train.py has all rows of one length.
+    ...((litgpt && row.seq_kind !== 'exact') || /fsdp_qlora/.test(row.source) ? { holdsLastLoss: true } : {}),
     torchCompile: row.extras.compile === true,
     saveTotalLimit: null,
     allocatorConf: row.extras.expandable_segments ? 'expandable_segments:True' : '',

@@ -3,6 +3,7 @@ import type { PlanValues } from '../../spec/index.ts';
 import type { OpState, ParameterPlan } from '../parameters.ts';
 import { dtypeCode } from '../parameters.ts';
 import { roundUp, widthOf } from '../tape/tape.ts';
+import { versionFacts } from '../versions.ts';
 
 /**
  * What the last micro batch leaves while a loop still names its loss: the logits, and what functions of the graph keep in
@@ -16,8 +17,9 @@ export function heldByLastLoss(
   if (!values.holdsLastLoss) return 0;
   const tokens = values.perDeviceTrainBatchSize * values.maxLength;
   const width = values.mixedPrecision === 'no' ? widthOf(dtypeCode(values.dtype)) : 2;
-  // Fabric has made them fp32.
-  const logits = roundUp(tokens * vocabSize * 4);
+  // Fabric has made them fp32, as transformers did before 4.46.
+  const wide = values.ownModules === 'litgpt' || versionFacts(values.versions).rebindsLogits;
+  const logits = values.lossImpl === 'fused' ? 0 : roundUp(tokens * vocabSize * (wide ? 4 : width));
   // A recomputed graph ends with its layer.
   if (values.gradientCheckpointing.enabled) return logits;
   const features = kinds.map((ops) => keptFeatures(ops, plan.states));

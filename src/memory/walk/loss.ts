@@ -23,6 +23,8 @@ export interface LossOptions {
   readonly shiftsLogits: boolean;
   /** Before 4.46 the fp32 logits take the 16-bit ones' name. */
   readonly rebindsLogits: boolean;
+  /** The loop's name for the logits outlives the step. */
+  readonly named: boolean;
   /** The loss is compiled. */
   readonly compiled: boolean;
   /** The scoring head of a pooled loss. */
@@ -91,6 +93,7 @@ function fullLoss(
   const plain = description.form === 'seq2seq' && ctx.amp === undefined;
   const wide = plain ? tape.hold(logits) : cast(tape, logits, F32);
   if (options.rebindsLogits) tape.drop(logits);
+  if (options.named) tape.hold(options.rebindsLogits ? wide : logits);
   const view = options.shiftsLogits ? slice(tape, wide, wide.elements, false) : tape.hold(wide);
   const shifted = options.shiftsLogits ? copy(tape, view, false) : tape.hold(view);
   const { root, kept } = options.impl === 'fused_logits' ? inPlaceLoss(tape, shifted) : crossEntropy(tape, shifted);

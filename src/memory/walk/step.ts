@@ -276,6 +276,7 @@ function passInput(input: StepInput, timeline: Timeline, tape: Tape, batch: numb
       impl: tape.noGrad && values.objective === 'clm' && values.lossImpl === 'fused' ? 'full' : values.lossImpl,
       shiftsLogits,
       rebindsLogits,
+      named: values.holdsLastLoss === true && !tape.noGrad,
       compiled: values.torchCompile === true,
       scoring: input.scoring,
       completionTokens: objective.completionTokens,
