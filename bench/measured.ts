@@ -1,5 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { type ReserveOfStep, reservedByStep } from '../src/memory/allocator/of-step.ts';
+import { simulatedReserve } from '../src/memory/allocator/oracle.ts';
 import { estimateMemory, type MemoryEstimate } from '../src/memory/index.ts';
 import { groupBy } from './error-table.ts';
 import { factsOf } from './measured-models.ts';
@@ -18,7 +20,7 @@ interface Score {
   readonly width: number | undefined;
 }
 
-function score(row: MeasuredRow): Score {
+function score(row: MeasuredRow, reserveOf: ReserveOfStep = reservedByStep): Score {
   const refused = (refusal: string): Score => ({
     row,
     error: undefined,
@@ -31,7 +33,7 @@ function score(row: MeasuredRow): Score {
   if (typeof plan === 'string') return refused(plan);
   const facts = factsOf(row.model, row.source);
   if (typeof facts === 'string') return refused(facts);
-  const result = estimateMemory(plan.values, facts, plan.device);
+  const result = estimateMemory(plan.values, facts, plan.device, reserveOf);
   if (!result.ok) return refused(result.error[0]!.message);
   const { vram } = result.value;
   const measured = row.peak_gib * GIB;
@@ -112,7 +114,8 @@ export function main(argv: readonly string[]): number {
   }
   const list = join(dirname(path), 'recommended.txt');
   const recommended = new Set(existsSync(list) ? readFileSync(list, 'utf8').split(/\s+/).filter(Boolean) : []);
-  const scores = readMeasuredRows(path).map(score);
+  const rows = readMeasuredRows(path);
+  const scores = rows.map((row) => score(row));
   const pattern = argument(argv, '--rows');
   if (pattern !== undefined) {
     for (const entry of scores.filter(({ row }) => new RegExp(pattern).test(row.id))) console.log(detail(entry));
@@ -122,6 +125,9 @@ export function main(argv: readonly string[]): number {
   for (const line of grouped(scores, (row) => `${sourceOf(row)} ${row.peak_metric}`)) console.log(line);
   console.log('');
   for (const line of grouped(scores, (row) => row.peak_metric)) console.log(line);
+  console.log('');
+  const played = rows.map((row) => score(row, simulatedReserve)).filter(({ row }) => row.peak_metric !== 'allocated');
+  for (const line of grouped(played, (row) => `${row.peak_metric}, each layer played`)) console.log(line);
   console.log('');
   const counted = scores.filter(({ row }) => row.peak_metric !== 'unknown');
   for (const line of grouped(counted, (row) => row.method)) console.log(line);

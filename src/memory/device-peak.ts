@@ -49,6 +49,7 @@ export function devicePeak(
       rowsPerRow,
       allocatedBytes: allocated,
       fragmentationBytes: wasted,
+      playsAllocator: simulatedBytes !== undefined,
       lossSegmentBytes: simulatedBytes === undefined ? 0 : lossSegmentBytes(values, facts, rowsPerRow),
       context,
       capacityBytes: device.capacityBytes,

@@ -1,7 +1,7 @@
 import { ok, type Result } from '../core/index.ts';
 import type { ModelFacts } from '../model/index.ts';
 import type { PlanValues } from '../spec/index.ts';
-import { simulatedReserve } from './allocator/of-step.ts';
+import { type ReserveOfStep, reservedByStep } from './allocator/of-step.ts';
 import { contextBytes, type DeviceFacts, workspaceBytes } from './device.ts';
 import { devicePeak } from './device-peak.ts';
 import type { MemoryEstimate } from './estimate.ts';
@@ -13,12 +13,17 @@ import { type WalkedRun, walkRun } from './walk-run.ts';
 
 /**
  * Peak device and host memory of one run. What cannot be estimated is an error with a code; nothing is guessed.
- * `device` narrows the part that does not belong to PyTorch. Every allocation of two steps is played on a model of PyTorch's
- * caching allocator.
+ * `device` narrows the part that does not belong to PyTorch. The allocations of two steps are played on a model of PyTorch's
+ * caching allocator; `reserveOf` stands for another way to do that.
  */
-export function estimateMemory(asked: PlanValues, facts: ModelFacts, device: DeviceFacts = {}): Result<MemoryEstimate> {
+export function estimateMemory(
+  asked: PlanValues,
+  facts: ModelFacts,
+  device: DeviceFacts = {},
+  reserveOf: ReserveOfStep = reservedByStep,
+): Result<MemoryEstimate> {
   const run = walkRun(asked, facts, device, { records: true });
-  return run.ok ? ok(estimateOf(run.value, asked, facts, device)) : run;
+  return run.ok ? ok(estimateOf(run.value, asked, facts, device, reserveOf)) : run;
 }
 
 /**
@@ -33,13 +38,19 @@ export function leastDeviceBytes(asked: PlanValues, facts: ModelFacts, device: D
 }
 
 /** The estimate of a run that was walked. */
-export function estimateOf(run: WalkedRun, asked: PlanValues, facts: ModelFacts, device: DeviceFacts): MemoryEstimate {
+export function estimateOf(
+  run: WalkedRun,
+  asked: PlanValues,
+  facts: ModelFacts,
+  device: DeviceFacts,
+  reserveOf: ReserveOfStep = reservedByStep,
+): MemoryEstimate {
   const { values, objective, sharding, plan, residents, step, totalParameters: total } = run;
   const { phase, peak } = step.timeline.highest();
   const images = imageCost(values, facts, plan);
   const spare = images ? images.trainedBytes + images.perImageBytes * values.perDeviceTrainBatchSize : 0;
   const { rowsPerRow } = objective;
-  const reserve = simulatedReserve(run.input, step, {
+  const reserve = reserveOf(run.input, step, {
     workspaceBytes: workspaceBytes(device),
     lossSegmentBytes: lossSegmentBytes(values, facts, rowsPerRow),
   });

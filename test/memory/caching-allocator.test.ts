@@ -116,7 +116,13 @@ describe('a simulated step', () => {
     gradientShare: undefined,
     lossSegmentBytes: 0,
   };
-  const entry = (log: number[], kind: 'forward' | 'backward', instance = 0) => ({ instance, log, resultId: 0, kind });
+  const entry = (log: number[], kind: 'forward' | 'backward', instance = 0) => ({
+    instance,
+    times: 1,
+    log,
+    resultId: 0,
+    kind,
+  });
   const reserved = (script: ReturnType<typeof entry>[], changes: object = {}) =>
     simulateReserved({ ...nothing, load: () => {}, workspaceBytes: 9 * MiB, script, ...changes }) / MiB;
 

@@ -1,10 +1,16 @@
 import type { Parameter, QuantisedWeight } from '../parameters.ts';
 import { roundUp } from '../tape/tape.ts';
 import type { Shards, StepInput } from '../walk/step.ts';
-import type { Allocation, CachingAllocator } from './caching-allocator.ts';
+import type { Allocation } from './caching-allocator.ts';
+
+/** Where weights are put. */
+export interface Allocator {
+  allocate(bytes: number): Allocation;
+  release(allocation: Allocation): void;
+}
 
 /** Weights one by one; a quantised one is made from a 16-bit one that is gone afterwards. */
-export function loadWhole(allocator: CachingAllocator, { groups, quantised }: StepInput['plan']): void {
+export function loadWhole(allocator: Allocator, { groups, quantised }: StepInput['plan']): void {
   for (const { parameter, count } of groups) {
     for (let i = 0; i < count; i += 1) allocator.allocate(parameter.bytes);
   }
@@ -13,7 +19,7 @@ export function loadWhole(allocator: CachingAllocator, { groups, quantised }: St
   }
 }
 
-function makeQuantised(allocator: CachingAllocator, weight: QuantisedWeight): Allocation {
+function makeQuantised(allocator: Allocator, weight: QuantisedWeight): Allocation {
   const dense = allocator.allocate(roundUp(weight.elements * 2));
   const packed = allocator.allocate(weight.bytes);
   allocator.release(dense);
@@ -25,7 +31,7 @@ function makeQuantised(allocator: CachingAllocator, weight: QuantisedWeight): Al
  * whole before; others go there with their unit.
  */
 export function loadShards(
-  allocator: CachingAllocator,
+  allocator: Allocator,
   { plan, description }: Pick<StepInput, 'plan' | 'description'>,
   { share, storesFp32 }: Shards,
 ): void {

@@ -1,11 +1,16 @@
+import type { PlanValues } from '../../spec/index.ts';
 import type { ParameterGroup } from '../parameters.ts';
 import { roundUp } from '../tape/tape.ts';
 import type { StepInput, StepResult } from '../walk/step.ts';
-import { loadShards, loadWhole } from './load.ts';
-import { simulateReserved, type TensorList } from './simulate.ts';
+import { loadShards } from './load.ts';
+import { loadWholeMany } from './load-many.ts';
+import { type ReserveInput, reservedBytes, type TensorList } from './reserve.ts';
 
-/** Steps after which the pattern repeats: the first makes the optimizer's states, the second lives beside them. */
-const STEPS = 2;
+/**
+ * Steps after which the pattern repeats: where all weights are trained, the first makes the optimizer's states and the second lives
+ * beside them. States of adapters are small, and one step shows it all.
+ */
+const stepsOf = (method: PlanValues['method']): number => (method === 'full' ? 2 : 1);
 
 /** What the allocator meets that no allocation of a step shows, bytes. */
 export interface AllocatorSetting {
@@ -15,24 +20,37 @@ export interface AllocatorSetting {
   readonly lossSegmentBytes: number;
 }
 
-/** Bytes reserved by a walked step whose allocations were recorded; undefined when they were not. */
-export function simulatedReserve(
+/** Bytes reserved by a walked step; undefined when its allocations were not recorded. */
+export type ReserveOfStep = (input: StepInput, step: StepResult, setting: AllocatorSetting) => number | undefined;
+
+/** Bytes reserved by a walked step whose allocations were recorded, equal layers at once; undefined when they were not. */
+export function reservedByStep(input: StepInput, step: StepResult, setting: AllocatorSetting): number | undefined {
+  if (step.script.length === 0) return undefined;
+  const { shards, plan } = input;
+  const { loads, ...playing } = playingOf(input, step, setting);
+  return reservedBytes({
+    load: (pools) => {
+      if (loads === 'shards') loadShards(pools, input, shards!);
+      else if (loads === 'whole') loadWholeMany(pools, plan);
+    },
+    ...playing,
+  });
+}
+
+/** What is played of a step, and how its weights are loaded. */
+export function playingOf(
   input: StepInput,
   { script }: StepResult,
   setting: AllocatorSetting,
-): number | undefined {
-  if (script.length === 0) return undefined;
+): Omit<ReserveInput, 'load'> & { readonly loads: 'shards' | 'whole' | 'nothing' } {
   const { residents, plan, values, shards } = input;
   const trainable = plan.groups.filter(({ parameter }) => parameter.trainable);
   const { statesBytes, temporaryBytes } = residents.optimizer;
   // Shards of other engines are parts of a few large buffers.
   const whole = residents.weightBytes === plan.residentBytes;
   const onDevice = residents.weightBytes > 0;
-  return simulateReserved({
-    load: (allocator) => {
-      if (shards && onDevice) loadShards(allocator, input, shards);
-      else if (whole) loadWhole(allocator, plan);
-    },
+  return {
+    loads: shards && onDevice ? 'shards' : whole ? 'whole' : 'nothing',
     otherBytes:
       (shards || whole ? 0 : residents.weightBytes) +
       residents.referenceBytes +
@@ -47,9 +65,11 @@ export function simulatedReserve(
     temporaries: spread(trainable, temporaryBytes),
     // Adapters are units of their own, and their gradients small.
     gradientShare: shards && values.method === 'full' ? shards.share * (shards.storesFp32 ? 2 : 1) : undefined,
-    steps: STEPS,
+    steps: stepsOf(values.method),
+    // Of a sharded layer the joined gradients are there while the next ones run.
+    lead: shards ? 2 : 1,
     ...setting,
-  });
+  };
 }
 
 /** A sum over all trainable tensors, cut as they are. */

@@ -6,12 +6,15 @@ export const PRODUCT_ID = 0;
 /** Ids from here on belong to single allocations. */
 export const FIRST_ID = 3;
 
-/** Allocations (`id, bytes`) and frees (`-id, 0`) of one stretch of a step in order. */
+/** Allocations (`id, bytes`) and frees (`-id, bytes`) of one stretch of a step in order. */
 export type AllocationLog = readonly number[];
 
-/** One stretch of a step. A layer's two halves share an instance, so that what one keeps the other frees. */
+/** One stretch of a step, or equal ones in a row. A layer's two halves share an instance, so that what one keeps the other frees. */
 export interface ScriptEntry {
+  /** Of the first layer, the following ones count up: 0 is everything that is no layer. */
   readonly instance: number;
+  /** Layers in a row; going backward the last of them comes first. */
+  readonly times: number;
   readonly log: AllocationLog;
   /** The id under which it hands its result to the next stretch, 0: none. */
   readonly resultId: number;
@@ -23,13 +26,19 @@ export class Recorder {
   readonly entries: ScriptEntry[] = [];
   private instances = 0;
 
-  newInstance(): number {
-    this.instances += 1;
-    return this.instances;
+  /** The first of `times` new ones. */
+  newInstances(times: number): number {
+    this.instances += times;
+    return this.instances - times + 1;
   }
 
-  /** Instance 0 is everything that is no layer. */
-  add(segment: { readonly log: AllocationLog | null }, kind: ScriptEntry['kind'], instance = 0, resultId = 0): void {
-    if (segment.log !== null) this.entries.push({ instance, log: segment.log, resultId, kind });
+  add(
+    segment: { readonly log: AllocationLog | null },
+    kind: ScriptEntry['kind'],
+    instance = 0,
+    resultId = 0,
+    times = 1,
+  ): void {
+    if (segment.log !== null) this.entries.push({ instance, times, log: segment.log, resultId, kind });
   }
 }

@@ -1,36 +1,18 @@
 import { type Allocation, CachingAllocator } from './caching-allocator.ts';
 import { LiveBlocks } from './live-blocks.ts';
+import type { ReserveInput } from './reserve.ts';
 import { GRADIENT_ID, INPUT_ID, PRODUCT_ID, type ScriptEntry } from './script.ts';
 
-/** Tensors that outlive a step: `count` of `bytes` each. */
-export interface TensorList {
-  readonly bytes: number;
-  readonly count: number;
-}
-
-export interface SimulationInput {
-  /** Puts there what is made before the first step. */
+/** As for the estimate, but for what is made before the first step. */
+export interface SimulationInput extends Omit<ReserveInput, 'load' | 'lead'> {
   readonly load: (allocator: CachingAllocator) => void;
-  /** What else is there throughout, bytes. */
-  readonly otherBytes: number;
-  readonly script: readonly ScriptEntry[];
-  /** Made by the first optimizer step: `copies` of each tensor, one after the other. */
-  readonly states: readonly (TensorList & { readonly copies: number })[];
-  /** Made and freed by every optimizer step. */
-  readonly temporaries: readonly TensorList[];
-  readonly steps: number;
-  /** FSDP: what one device keeps of a layer's gradients; undefined: gradients stay as they are. */
-  readonly gradientShare: number | undefined;
-  /** One cuBLAS workspace, bytes: made by each thread's first product, and kept. */
-  readonly workspaceBytes: number;
-  /** A segment that the first loss leaves behind, bytes; 0: none. */
-  readonly lossSegmentBytes: number;
 }
 
 /** Bytes reserved after `steps` steps: every allocation of a step in its order, on one allocator. */
 export function simulateReserved(input: SimulationInput): number {
   const allocator = new CachingAllocator();
-  const live = new LiveBlocks(input.script);
+  const script = expand(input.script);
+  const live = new LiveBlocks(script);
   const reduction = new Reduction(allocator, input.gradientShare);
   let lastOutput: Allocation | undefined;
   let lastGradient: Allocation | undefined;
@@ -46,7 +28,7 @@ export function simulateReserved(input: SimulationInput): number {
   for (let step = 0; step < input.steps; step += 1) {
     const inputs = new Map<number, Allocation>();
     let turned = false;
-    for (const { instance, log, resultId, kind } of input.script) {
+    for (const { instance, log, resultId, kind } of script) {
       const offset = live.offset(instance);
       if (kind === 'forward' && lastOutput !== undefined) inputs.set(instance, lastOutput);
       if (kind === 'backward' && !turned) {
@@ -99,6 +81,18 @@ export function simulateReserved(input: SimulationInput): number {
     lastGradient = undefined;
   }
   return input.otherBytes + allocator.reserved;
+}
+
+/** Every layer by itself, in the order they run. */
+function expand(script: readonly ScriptEntry[]): ScriptEntry[] {
+  return script.flatMap((entry) => {
+    const layers = Array.from({ length: entry.times }, (_, i) => ({
+      ...entry,
+      instance: entry.instance + i,
+      times: 1,
+    }));
+    return entry.kind === 'backward' ? layers.reverse() : layers;
+  });
 }
 
 /** Stream of FSDP's reduce-scatter. */

@@ -211,7 +211,7 @@ export class Tape {
       if (this.peaking) this.keepPeak();
       this.live[buffer.owner]! -= buffer.bytes;
       this.total -= buffer.bytes;
-      if (buffer.id !== 0 && this.log !== null) this.log.push(-buffer.id, 0);
+      if (buffer.id !== 0 && this.log !== null) this.log.push(-buffer.id, buffer.bytes);
     }
   }
 

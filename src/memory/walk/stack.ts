@@ -88,11 +88,9 @@ export function stackPass(
   runs.forEach(({ summary, first, times }, index) => {
     timeline.play(phase, summary.forward, layerText(first, times), times);
     if (recorder) {
-      for (let i = 0; i < times; i += 1) {
-        const instance = recorder.newInstance();
-        instances.push(instance);
-        recorder.add(summary.forward, 'forward', instance, summary.outputId);
-      }
+      const instance = recorder.newInstances(times);
+      instances.push(instance);
+      recorder.add(summary.forward, 'forward', instance, summary.outputId, times);
     }
     if (index === 0 && inputKept) timeline.add(ACTIVATIONS, inputBytes);
     if (index === 0 && stack.namesWeights) timeline.add(ACTIVATIONS, summary.weightsBytes);
@@ -141,12 +139,10 @@ export function stackPass(
       timeline.settle(leaving);
       timeline.add(ACTIVATIONS, -keptBytes);
       recorder?.add(leaving, 'forward');
-      let next = 0;
-      for (const { summary, times } of runs) {
+      runs.forEach(({ summary, times }, index) => {
         timeline.settle(summary.autocastEnd, times);
-        if (recorder)
-          for (let i = 0; i < times; i += 1) recorder.add(summary.autocastEnd, 'forward', instances[next++]);
-      }
+        recorder?.add(summary.autocastEnd, 'forward', instances[index], 0, times);
+      });
     },
     backward: (before) => {
       tape.begin();
@@ -166,11 +162,7 @@ export function stackPass(
         // Nothing is fetched ahead of the first layer.
         if (ends) timeline.add(COMMUNICATION, -layerBytes);
         timeline.play('backward', summary.backward, layerText(first, ends ? 1 : times), ends ? 1 : times);
-        if (recorder) {
-          for (let i = 0; i < times; i += 1) {
-            recorder.add(summary.backward, 'backward', instances.pop(), summary.gradientId);
-          }
-        }
+        recorder?.add(summary.backward, 'backward', instances.pop(), summary.gradientId, times);
       });
       timeline.add(COMMUNICATION, -layerBytes);
       for (const { summary, times } of runs) timeline.add(ACTIVATIONS, -summary.lingeringBytes * times);
