@@ -2,7 +2,7 @@ import type { Dialect } from '../dialect.ts';
 import { ACCELERATE_EXAMPLES } from './example.ts';
 import { optionsOfAccelerate, readLauncher } from './launcher.ts';
 import type { AccelerateDetail } from './read.ts';
-import { writeAccelerate } from './write.ts';
+import { followAccelerate, writeAccelerate } from './write.ts';
 
 /** `accelerate launch`, `accelerate-launch`, `python -m accelerate.commands.launch`. */
 export const accelerate: Dialect<AccelerateDetail> = {
@@ -19,6 +19,7 @@ export const accelerate: Dialect<AccelerateDetail> = {
   },
   read: readLauncher,
   write: writeAccelerate,
+  follow: followAccelerate,
 };
 
 export { type AccelerateDetail, readAccelerateOptions } from './read.ts';

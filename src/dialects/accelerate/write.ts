@@ -19,6 +19,14 @@ export const writeAccelerate: NonNullable<Dialect<AccelerateDetail>['write']> = 
   return setting === 'distributed' && now ? writeDistributed(now, to as Distributed, detail) : undefined;
 };
 
+/** Without autocast of its own a trainer takes accelerate's, so that `no` must stand in both places. */
+export const followAccelerate: NonNullable<Dialect<AccelerateDetail>['follow']> = ({ reading }, setting, to) => {
+  const ours = reading.spec.mixedPrecision?.value;
+  if (setting !== 'mixedPrecision' || to !== 'no' || ours === undefined || ours === 'no') return [];
+  const written = setOption('mixed_precision', 'no', reading.detail);
+  return written.ok ? written.edits : [];
+};
+
 function writeDistributed(now: Distributed, to: Distributed, detail: AccelerateDetail): Written | undefined {
   if (to.nodes !== now.nodes) return cannot('accelerate is started on each machine by somebody else');
   const count = to.nodes * to.processesPerNode;
