@@ -3,7 +3,7 @@ import { endingOf } from './ending.ts';
 import type { Evidence } from './evidence.ts';
 import type { EvidenceLine, Failure, FailureKind, FailureNumbers, FailurePhase, Resource } from './failure.ts';
 import { type Finding, findingsOf, type RankedFindings, rankFindings } from './findings.ts';
-import { readKill } from './killed-process.ts';
+import { readKill, wasSwappedOut } from './killed-process.ts';
 import { isMuch, type MemoryShares, type Reading, readFigures, sharesOf } from './memory-shares.ts';
 
 const RESOURCE: Readonly<Record<FailureKind, Resource>> = {
@@ -205,6 +205,10 @@ export function classify(evidence: Evidence): Failure | undefined {
     return failure({ kind: 'not_memory', confidence: 'high', candidates: [] }, shown(undefined));
   }
   const { weak, possible, killed, crash, recovered } = ranked;
+  // Silent because every page has to be fetched from the disk first.
+  if (evidence.stoppedBecause === 'stall' && wasSwappedOut(evidence)) {
+    return failure({ kind: 'swap_thrash', confidence: 'medium', candidates: ['host_ram', 'not_memory'] }, []);
+  }
   // A launcher may end with code 1 and no word of the rank that the OOM killer took.
   if (evidence.cgroupOomKills > 0) return failure(readKill(evidence, killed), shown(killed));
   if (possible) {

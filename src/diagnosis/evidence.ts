@@ -25,6 +25,8 @@ export interface Evidence {
   readonly cgroupOomKills: number;
   /** Highest resident set of the tree, bytes; 0 when not sampled. */
   readonly peakRamBytes: number;
+  /** The most of the tree that was in swap at one moment, bytes; absent: not sampled. */
+  readonly peakSwapBytes?: number;
   /** Highest device memory seen for the run's GPUs, bytes; undefined: no driver. */
   readonly peakVramBytes: number | undefined;
   /** Smallest memory limit of the cgroups around the run, bytes; null: read, and there is none; absent: not read. */

@@ -30,6 +30,8 @@ export interface ProcessMemory {
   readonly anonymousBytes: number;
   /** The highest `residentBytes` since the process began. */
   readonly highBytes: number;
+  /** Its pages that were put out to swap. */
+  readonly swapBytes: number;
 }
 
 /** Undefined: it is gone, a kernel thread, or a zombie, which has no memory left. `root` is put before the path (for tests). */
@@ -46,6 +48,7 @@ export function readProcessMemory(pid: number, root = ''): ProcessMemory | undef
     residentBytes,
     anonymousBytes: field('RssAnon') ?? residentBytes,
     highBytes: field('VmHWM') ?? residentBytes,
+    swapBytes: field('VmSwap') ?? 0,
   };
 }
 

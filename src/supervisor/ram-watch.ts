@@ -18,6 +18,8 @@ export interface RamWatch {
   readonly glance: () => void;
   /** Highest level so far, bytes. */
   readonly peakBytes: () => number;
+  /** The most that was in swap at one moment, bytes. */
+  readonly peakSwapBytes: () => number;
 }
 
 /** What a process has reached since it was last sized, bytes. Growth of mapped and shared pages is left to full looks: ranks share them. */
@@ -32,19 +34,24 @@ function levelOf(known: Known, now: ProcessMemory): number {
 export function createRamWatch(root = ''): RamWatch {
   let known = new Map<number, Known>();
   let peakBytes = 0;
+  let peakSwapBytes = 0;
   const glance = (): void => {
     let level = 0;
+    let swapped = 0;
     for (const [pid, one] of known) {
       const now = readProcessMemory(pid, root);
       if (!now) continue;
       level += levelOf(one, now);
+      swapped += now.swapBytes;
       one.highBytes = Math.max(one.highBytes, now.highBytes);
     }
     peakBytes = Math.max(peakBytes, level);
+    peakSwapBytes = Math.max(peakSwapBytes, swapped);
   };
   return {
     glance,
     peakBytes: () => peakBytes,
+    peakSwapBytes: () => peakSwapBytes,
     async look(pids) {
       glance();
       const sized = await Promise.all(

@@ -5,12 +5,13 @@ import { createRamWatch } from './ram-watch.ts';
 
 export interface Peaks {
   readonly ramBytes: number;
+  readonly swapBytes: number;
   readonly vramBytes: number | undefined;
 }
 
 /**
- * Samples a tree's memory into `samples.jsonl` (`at_ms` since the start, `ram_bytes`, `ram_peak_bytes` so far, `vram_bytes`,
- * `processes`).
+ * Samples a tree's memory into `samples.jsonl` (`at_ms` since the start, `ram_bytes`, `ram_peak_bytes` and `swap_peak_bytes` so far,
+ * `vram_bytes`, `processes`).
  */
 export interface Sampler {
   readonly stop: () => Promise<Peaks>;
@@ -85,6 +86,7 @@ export function startSampler({ tree, path, everyMs, sampleVram, onLook }: Sample
       at_ms: Date.now() - startedAt,
       ram_bytes: ramBytes,
       ram_peak_bytes: tree && ram.peakBytes(),
+      swap_peak_bytes: tree && ram.peakSwapBytes(),
       vram_bytes: vram,
       processes,
     };
@@ -124,7 +126,7 @@ export function startSampler({ tree, path, everyMs, sampleVram, onLook }: Sample
       await Promise.race([current, new Promise((resolve) => setTimeout(resolve, 2000).unref())]);
       if (fd !== undefined) closeSync(fd);
       fd = undefined;
-      return { ramBytes: ram.peakBytes(), vramBytes };
+      return { ramBytes: ram.peakBytes(), swapBytes: ram.peakSwapBytes(), vramBytes };
     },
   };
 }

@@ -99,6 +99,7 @@ export const startAttempt: StartAttempt = (request) => {
       forwardedSignal: relay.forwarded(),
       ...watcher.evidence(),
       peakRamBytes: peaks.ramBytes,
+      peakSwapBytes: peaks.swapBytes,
       peakVramBytes: peaks.vramBytes,
       hostRamBytes: totalmem(),
       ...risen(before, readOomCounters()),

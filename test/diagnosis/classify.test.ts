@@ -332,6 +332,23 @@ describe('an error the trainer dealt with', () => {
 describe('a process killed by signal 9', () => {
   const silent = attempt('step 4\n', { exitCode: undefined, signal: 'SIGKILL' });
 
+  it('was slowed to death by swapping where much of it lay there, not where little did', () => {
+    const swapped = { peakRamBytes: 30e9, peakSwapBytes: 14e9 };
+    expect(classify({ ...silent, ...swapped })).toMatchObject({
+      kind: 'swap_thrash',
+      resource: 'host_ram',
+      candidates: ['host_ram', 'cgroup'],
+    });
+    expect(classify({ ...silent, ...swapped, peakSwapBytes: 2e9 })?.kind).toBe('unknown');
+    expect(classify({ ...silent, ...swapped, cgroupOomKills: 1, cgroupLimitBytes: 32e9 })?.kind).toBe('cgroup');
+  });
+
+  it('went silent while it swapped', () => {
+    const stalled = attempt('step 4\n', { exitCode: undefined, signal: 'SIGTERM', stoppedBecause: 'stall' });
+    expect(classify({ ...stalled, peakRamBytes: 6e9, peakSwapBytes: 5e9 })?.kind).toBe('swap_thrash');
+    expect(classify({ ...stalled, peakRamBytes: 6e9, peakSwapBytes: 0 })?.kind).toBe('not_memory');
+  });
+
   it('leaves the cause open without a sign', () => {
     expect(classify(silent)).toMatchObject({
       kind: 'unknown',

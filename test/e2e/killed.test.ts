@@ -12,7 +12,7 @@ import {
 } from '../support/snug-cli.ts';
 
 const PATIENT = join(ROOT, 'test', 'fixtures', 'e2e', 'patient.py');
-const MOMENTS = 12;
+const MOMENTS = 20;
 
 describe.skipIf(process.platform !== 'linux')('snug is killed itself', { timeout: TRAINER_TIMEOUT_MS }, () => {
   let sandbox: Sandbox;

@@ -49,6 +49,24 @@ describe('between two looks', () => {
     expect(watch.peakBytes()).toBe(860 * MB);
   });
 
+  it('knows the most that was in swap at one moment, over all processes', async () => {
+    const watch = createRamWatch(root);
+    for (const pid of [7, 8]) show(pid, { pss: 20, rss: 20, anon: 20, high: 20 });
+    await watch.look([7, 8]);
+    const put = (pid: number, swap: number): void =>
+      writeFileSync(
+        join(root, 'proc', `${pid}`, 'status'),
+        `VmRSS:\t  ${20 * 1024} kB\nVmSwap:\t  ${swap * 1024} kB\n`,
+      );
+    put(7, 5);
+    put(8, 6);
+    watch.glance();
+    put(7, 8);
+    put(8, 0);
+    watch.glance();
+    expect(watch.peakSwapBytes()).toBe(11 * MB);
+  });
+
   it('pages of files that several ranks map do not count once a rank', async () => {
     const watch = createRamWatch(root);
     for (const pid of [7, 8]) show(pid, { pss: 200, rss: 250, anon: 150, high: 250 });
@@ -63,9 +81,19 @@ describe('between two looks', () => {
 
 it('reads what the kernel counts along, on old kernels as well', () => {
   show(9, { pss: 1, rss: 40, anon: 30, high: 50 });
-  expect(readProcessMemory(9, root)).toEqual({ residentBytes: 40 * MB, anonymousBytes: 30 * MB, highBytes: 50 * MB });
-  writeFileSync(join(root, 'proc', '9', 'status'), 'Name:\tx\nVmRSS:\t  2048 kB\n');
-  expect(readProcessMemory(9, root)).toEqual({ residentBytes: 2 * MB, anonymousBytes: 2 * MB, highBytes: 2 * MB });
+  expect(readProcessMemory(9, root)).toEqual({
+    residentBytes: 40 * MB,
+    anonymousBytes: 30 * MB,
+    highBytes: 50 * MB,
+    swapBytes: 0,
+  });
+  writeFileSync(join(root, 'proc', '9', 'status'), 'Name:\tx\nVmRSS:\t  2048 kB\nVmSwap:\t  7168 kB\n');
+  expect(readProcessMemory(9, root)).toEqual({
+    residentBytes: 2 * MB,
+    anonymousBytes: 2 * MB,
+    highBytes: 2 * MB,
+    swapBytes: 7 * MB,
+  });
   writeFileSync(join(root, 'proc', '9', 'status'), 'Name:\tx\nState:\tZ (zombie)\n');
   expect(readProcessMemory(9, root)).toBeUndefined();
   expect(readProcessMemory(10, root)).toBeUndefined();
