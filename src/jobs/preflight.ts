@@ -164,7 +164,6 @@ async function examine(
       ...(model.ok ? modelNotes(model.value) : []),
       ...(gpu?.diagnostics ?? []),
       ...hostWarnings(hardware, before, reading.allocation),
-      ...(gpu && values.ok && computesInBf16(values.value) ? bf16Warnings(gpu.gpu) : []),
     ],
     ...(model.ok ? { model: { ...model.value.located, facts: model.value.facts } } : {}),
     ...(gpu ? { device: gpu.gpu, budget: gpu.budget } : {}),
@@ -213,7 +212,15 @@ async function examine(
   return {
     ...common,
     surroundings: planned.surroundings,
-    report: { ...base, plan: planned.plan, diagnostics: [...base.diagnostics, ...planned.diagnostics] },
+    report: {
+      ...base,
+      plan: planned.plan,
+      diagnostics: [
+        ...base.diagnostics,
+        ...(computesInBf16({ ...values.value, ...planned.plan.values }) ? bf16Warnings(gpu.gpu) : []),
+        ...planned.diagnostics,
+      ],
+    },
   };
 }
 

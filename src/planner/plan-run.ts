@@ -1,7 +1,7 @@
 import type { Result } from '../core/index.ts';
 import type { PlanValues } from '../spec/index.ts';
 import { specChanges } from './changes.ts';
-import { type Combination, optionSource } from './combination.ts';
+import { applyPicks, type Combination, nothingMoved, optionSource } from './combination.ts';
 import { planIfTold } from './if-told.ts';
 import { availableOptions, untoldSettings } from './levers/availability.ts';
 import { LEVERS } from './levers/index.ts';
@@ -50,19 +50,39 @@ export function planRun(asked: PlanRequest): Plan {
   const estimateOf = rememberEstimates(request.estimate);
   const before = estimateOf(values);
   if (!before) throw new Error('planRun was given values that cannot be estimated');
-  if (before.vram.devicePeakBytes <= budget.usableBytes) {
+  const optionsOf = optionSource(surroundings, () => true, request.stepSeconds);
+  const repaired = applyPicks(
+    values,
+    LEVERS.map((lever) => (lever.required && permits(policy, lever) ? 1 : 0)),
+    optionsOf,
+  );
+  const start = estimateOf(repaired.values);
+  if (!start) throw new Error('the settings that this card can run cannot be estimated');
+  if (repaired.steps.length === 0 && before.vram.devicePeakBytes <= budget.usableBytes) {
     return { verdict: 'fits', values, changes: [], before, estimate: before };
   }
   const limits: Limits = { deviceBytes: budget.usableBytes, hostBytes: surroundings.hostRamBytes };
-  const optionsOf = optionSource(surroundings, () => true, request.stepSeconds);
-  const search = { values, estimateOf, ...boundsOf(request), limits, optionsOf };
+  const search = { values: repaired.values, estimateOf, ...boundsOf(request), limits, optionsOf };
   const changesOf = (plan: Combination) => ({
-    changes: specChanges(values, plan, estimateOf(plan.values), peakWith(estimateOf)),
+    changes: specChanges(
+      values,
+      { ...plan, steps: [...repaired.steps, ...plan.steps] },
+      estimateOf(plan.values),
+      peakWith(estimateOf),
+    ),
     estimate: estimateOf(plan.values) ?? before,
   });
-  const { best, smallest } = searchPlan(search, (lever) => permits(policy, lever));
+  const nothingElse = nothingMoved(repaired.values);
+  const { best, smallest } =
+    start.vram.devicePeakBytes <= budget.usableBytes
+      ? { best: nothingElse, smallest: () => nothingElse }
+      : searchPlan(search, (lever) => permits(policy, lever));
   if (best) {
-    const planned = (plan: Combination) => ({ values: plan.values, stepFactor: plan.factor, ...changesOf(plan) });
+    const planned = (plan: Combination) => ({
+      values: plan.values,
+      stepFactor: repaired.factor * plan.factor,
+      ...changesOf(plan),
+    });
     const others = otherPlans(search, best, policy, asked.alternatives ?? 0);
     return {
       verdict: 'rewrite',
@@ -80,7 +100,7 @@ export function planRun(asked: PlanRequest): Plan {
     return wider ? [{ allow, ...changesOf(wider) }] : [];
   });
   const least = changesOf(smallest());
-  const told = planIfTold(request, search);
+  const told = planIfTold({ ...request, values: repaired.values }, search);
   const refusal: Refusal = {
     shortfallBytes: Math.max(0, least.estimate.vram.devicePeakBytes - budget.usableBytes),
     hostShortfallBytes: Math.max(

@@ -99,14 +99,17 @@ it('calls a wrong --gpu and a wrong --set usage, and a missing config unreadable
   expect(ports.written.size).toBe(0);
 });
 
-it('warns of bf16 on a card that has no units for it', async () => {
-  const codes = async (gpu: string, ...flags: string[]) => {
-    const { report } = await checked({ gpu, target: { kind: 'command', argv: [...COMMAND, ...flags] } });
-    return report.diagnostics.map(({ code }) => code);
+it('takes fp16 for bf16 on a card that has no units for it, and warns where it may not', async () => {
+  const small = COMMAND.map((word) => (word === '32' ? '1' : word));
+  const answer = async (gpu: string, flags: string[], policy = {}) => {
+    const { report } = await checked({ gpu, policy, target: { kind: 'command', argv: [...small, ...flags] } });
+    const warned = report.diagnostics.some(({ code }) => code === 'no-bf16');
+    return [report.plan?.verdict, warned, report.plan?.verdict === 'rewrite' && report.plan.values.mixedPrecision];
   };
-  expect(await codes('t4', '--bf16')).toContain('no-bf16');
-  expect(await codes('t4')).not.toContain('no-bf16');
-  expect(await codes('l4', '--bf16')).not.toContain('no-bf16');
+  expect(await answer('t4', ['--bf16'])).toEqual(['rewrite', false, 'fp16']);
+  expect(await answer('t4', ['--bf16'], { allow: ['free', 'exact'] })).toEqual(['fits', true, false]);
+  expect(await answer('t4', [])).toEqual(['fits', false, false]);
+  expect(await answer('l4', ['--bf16'])).toEqual(['fits', false, false]);
 });
 
 it('starts, rewrites or stops by the mode', async () => {

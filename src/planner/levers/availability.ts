@@ -38,6 +38,13 @@ function obstacle(need: LeverNeed, values: PlanValues, surroundings: Surrounding
 export const changedSettings = (from: PlanValues, set: Partial<PlanValues>): readonly (keyof PlanValues)[] =>
   (Object.keys(set) as (keyof PlanValues)[]).filter((name) => JSON.stringify(set[name]) !== JSON.stringify(from[name]));
 
+/** What a lever sets, and the precision that earlier ones have set: one key of a tool may stand for several of these. */
+export const setTogether = ({ dtype, mixedPrecision }: PlanValues, set: Partial<PlanValues>): Partial<PlanValues> => ({
+  dtype,
+  mixedPrecision,
+  ...set,
+});
+
 /** What a lever can set here after its needs and the launch's own say, mildest first; a string is the reason for none. */
 export function availableOptions(
   lever: Lever,
@@ -51,8 +58,9 @@ export function availableOptions(
     if (reason) return reason;
   }
   const refused = (set: Partial<PlanValues>): string | undefined => {
+    const together = setTogether(values, set);
     for (const name of changedSettings(values, set)) {
-      const answer = surroundings.writable(name as SettingName, set[name], set);
+      const answer = surroundings.writable(name as SettingName, set[name], together);
       if (answer !== true) return `${settingKey(name)}: ${answer}`;
     }
     return undefined;
@@ -69,5 +77,7 @@ export function untoldSettings(lever: Lever, values: PlanValues, surroundings: S
   if (!mildest) return [];
   return changedSettings(values, mildest)
     .map((name) => name as SettingName)
-    .filter((name) => surroundings.writable(name, mildest[name as keyof PlanValues], mildest) !== true);
+    .filter(
+      (name) => surroundings.writable(name, mildest[name as keyof PlanValues], setTogether(values, mildest)) !== true,
+    );
 }

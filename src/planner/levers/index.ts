@@ -1,9 +1,11 @@
 import { activationOffload } from './activation-offload.ts';
 import { allocator } from './allocator.ts';
 import { attention } from './attention.ts';
+import { attentionForCard } from './attention-for-card.ts';
 import { dataloaderWorkers } from './dataloader-workers.ts';
 import { evalBatch } from './eval-batch.ts';
 import { flashAttention } from './flash-attention.ts';
+import { fp16ForBf16 } from './fp16-for-bf16.ts';
 import { frozenBase16bit } from './frozen-base-16bit.ts';
 import { fusedLoss } from './fused-loss.ts';
 import { gradientCheckpointing } from './gradient-checkpointing.ts';
@@ -25,6 +27,8 @@ export * from './lever.ts';
 
 /** Every lever, in the order they are applied: what a later one can do may depend on an earlier one. */
 export const LEVERS: readonly Lever[] = [
+  fp16ForBf16,
+  attentionForCard,
   lora,
   loraTargets,
   loraRank,

@@ -34,6 +34,8 @@ export interface Lever {
   readonly needs: readonly LeverNeed[];
   /** Whether a checkpoint written before it can be resumed after it. */
   readonly survivesCheckpoint: boolean;
+  /** Pulled whenever it has anything to do: without it the run fails or crawls on this card, however small it is. */
+  readonly required?: true;
   /** Phases whose peak it lowers. */
   readonly moves: readonly Phase[];
   /** `values` already hold what levers earlier in the registry set. */

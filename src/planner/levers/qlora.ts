@@ -44,7 +44,8 @@ export const qlora: Lever = {
     const lowered = weightsIn16Bit(surroundings);
     const lowers = values.dtype === 'fp32' && surroundings.writable('dtype', computeDtype, lowered) === true;
     const set: Partial<PlanValues> = { method: 'qlora', ...(lowers ? lowered : {}) };
-    return [{ ...set, quantization: quantization(computeDtype, set, surroundings) }];
+    const precision = { dtype: values.dtype, mixedPrecision: values.mixedPrecision };
+    return [{ ...set, quantization: quantization(computeDtype, { ...precision, ...set }, surroundings) }];
   },
   roughFactor: () => 1.25,
   loses: () => 'frozen weights lose precision',
