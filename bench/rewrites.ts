@@ -87,6 +87,8 @@ export function main([folder = '../shared/configs']: readonly string[]): number 
     const root = join(folder, repository!);
     const context = contextIn(resolve(root));
     for (const reading of readingsOf(rest.join('/'), context)) {
+      // Where the script cannot be read, recipes are known by the name of their folder.
+      const recipe = reading.stack.some(({ dialect }) => dialect === 'alignment-handbook');
       for (const [name, values] of Object.entries(probeValues(reading.spec))) {
         const setting = name as SettingName;
         for (const to of values as readonly unknown[]) {
@@ -95,7 +97,7 @@ export function main([folder = '../shared/configs']: readonly string[]): number 
           // Adapters come with the method that has them.
           const method = setting === 'lora' && !reading.spec.lora ? [{ ...change, setting: 'method', to: 'lora' }] : [];
           const changes = [change, ...method] as unknown as SpecChange[];
-          const fitted = writeLaunch(reading, { changes, copyFolder: '/copies' });
+          const fitted = writeLaunch(reading, { changes, copyFolder: recipe ? '/copies/recipes' : '/copies' });
           const problems: string[] = [];
           if (!fitted.ok) problems.push(`is not written: ${fitted.error[0]!.message}`);
           else {

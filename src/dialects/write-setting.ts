@@ -10,6 +10,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** Asks the layers who can tell the launch `setting`, the trainer first; edits of the one that answers. */
 export function editSetting(view: StackView, environment: Environment, setting: SettingName, to: unknown): Written {
   if (setting === 'allocatorConf') return editAllocator(view, environment, String(to));
+  const own = setting === 'optim' ? ownOptimizer(view) : undefined;
+  if (own) return cannot(own);
   const rank = { trainer: 0, engine: 1, launcher: 2, wrapper: 3 } as const;
   const layers = [...view.layers].reverse().sort((a, b) => rank[a.dialect.kind] - rank[b.dialect.kind]);
   for (const layer of layers) {
@@ -21,6 +23,12 @@ export function editSetting(view: StackView, environment: Environment, setting: 
   return cannot(
     `${trainer ? trainer.dialect.title : 'a trainer that is not known here'} cannot be told ${settingKey(setting)}`,
   );
+}
+
+/** DeepSpeed takes the optimizer of its own config, whatever the trainer is told. */
+function ownOptimizer({ layers }: StackView): string | undefined {
+  const engine = layers.find(({ dialect, reading }) => dialect.kind === 'engine' && reading.spec.optim);
+  return engine && `the ${engine.dialect.title} brings its own optimizer`;
 }
 
 const followers = (view: StackView, writer: Layer, setting: SettingName, to: unknown): readonly SourceEdit[] =>

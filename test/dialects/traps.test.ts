@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { read, said } from './phrase-book.ts';
+import { read, readBack, rewrite, said } from './phrase-book.ts';
 
 /**
  * `bf16: true` for the same full fine-tuning of the same model: what the weights (and so gradients and AdamW's states) are held
@@ -65,5 +65,68 @@ describe('two defaults for one thing', () => {
     const foundry =
       'model: {name: hf_causal_lm}\ntrain_loader: {name: text}\nglobal_train_batch_size: 8\ndevice_train_microbatch_size: auto\nmax_seq_len: 64\n';
     expect(rows('composer train/train.py l.yaml', { 'l.yaml': foundry })).toBe(1);
+  });
+});
+
+describe('what is told in one place and holds in another', () => {
+  const script = 'from transformers import HfArgumentParser, TrainingArguments\n';
+  const flags = '--model_name_or_path acme/otter --output_dir o --do_train';
+
+  it('autocast of accelerate holds where the trainer has none, so that it is turned off in both places', () => {
+    const files = {
+      'tune.py': script,
+      'a.yaml':
+        'compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\nnum_processes: 2\nmixed_precision: bf16 # here\n',
+    };
+    const reading = read(`accelerate launch --config_file a.yaml tune.py ${flags} --bf16 true`, { files, gpus: 2 });
+    const fitted = rewrite(reading, { mixedPrecision: 'no' });
+    expect(fitted.argv.slice(-2)).toEqual(['--bf16', 'false']);
+    expect(fitted.files.map(({ text }) => text)).toEqual([files['a.yaml'].replace('bf16', "'no'")]);
+    expect(readBack(fitted, { files, gpus: 2 }).spec.mixedPrecision?.value).toBe('no');
+  });
+
+  it("an optimizer of DeepSpeed's own config beats the flag, so that none is written", () => {
+    const config = { zero_optimization: { stage: 1 }, optimizer: { type: 'AdamW', params: { lr: 3e-5 } } };
+    const line = `torchrun --nproc-per-node 2 tune.py ${flags} --deepspeed d.json`;
+    const of = (ds: object) =>
+      read(line, { files: { 'tune.py': script, 'd.json': JSON.stringify(ds) }, gpus: 2 }).writable(
+        'optim',
+        'adamw_8bit',
+      );
+    expect(of(config)).toBe('the DeepSpeed config brings its own optimizer');
+    expect(of({ zero_optimization: { stage: 1 } })).toBe(true);
+  });
+
+  it('plain python over several GPUs is nn.DataParallel in a script, and layers side by side in TRL', () => {
+    const files = { 'tune.py': script };
+    const alone = read(`python tune.py ${flags}`, { files, gpus: 3 }).spec.distributed?.value;
+    expect(alone).toMatchObject({ strategy: 'dp', processesPerNode: 3 });
+    const trl = read('python trl/scripts/sft.py --model_name_or_path acme/otter', { gpus: 3 });
+    expect(trl.spec.distributed?.value).toMatchObject({ processesPerNode: 1 });
+    expect(trl.diagnostics.map(({ message }) => message).join()).toContain('spreads the layers over 3 GPUs');
+    const one = read(`python tune.py ${flags}`, { files, gpus: 1 }).spec.distributed?.value;
+    expect(one).toMatchObject({ processesPerNode: 1 });
+    expect(one?.strategy).not.toBe('dp');
+  });
+
+  it("accelerate's default_config.yaml holds without being named", () => {
+    const path = '/home/u/.cache/huggingface/accelerate/default_config.yaml';
+    const config =
+      "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\nnum_processes: 5\nmixed_precision: 'no'\n";
+    const processes = (files: Record<string, string>) =>
+      read(`accelerate launch tune.py ${flags}`, { files: { 'tune.py': script, ...files }, gpus: 8 }).spec.distributed;
+    expect(processes({ [path]: config })?.value?.processesPerNode).toBe(5);
+    expect(processes({})?.value?.processesPerNode).toBe(8);
+  });
+
+  it('fused LoRA layers of axolotl are named as not estimated, and a plain key beside them is not', () => {
+    const config =
+      'base_model: acme/otter\nmicro_batch_size: 1\ngradient_accumulation_steps: 1\nadapter: lora\nlora_r: 8\nlora_alpha: 8\nlora_target_linear: true\nlora_mlp_kernel: true\nlora_fan_in_fan_out: false\n';
+    const { unread } = read('axolotl train a.yml', { files: { 'a.yml': config }, gpus: 1 });
+    const reason = (name: string) => unread.find(({ key }) => key === name)?.reason;
+    expect([reason('lora_mlp_kernel'), reason('lora_fan_in_fan_out')]).toEqual([
+      'not-estimated',
+      'no-effect-on-memory',
+    ]);
   });
 });

@@ -241,6 +241,8 @@ const leftOver = (reader: SettingReader): readonly Unread[] =>
     }));
 
 function reasonOf(key: string): string {
+  // Fused LoRA layers keep less than plain ones, which is what is counted.
+  if (/^lora_\w+_kernel$/.test(key)) return 'not-estimated';
   if (AXOLOTL_KEYS.has(key)) return 'no-effect-on-memory';
   return key.includes('.') ? 'not-estimated' : 'unknown-key';
 }

@@ -35,6 +35,10 @@ export function writeTrl(
       return aliased(detail, ['dtype', 'torch_dtype'], to === 'auto' ? 'auto' : DTYPE_NAMES[to as FloatDType]);
     case 'packing':
       return start.command === 'sft' ? set('packing', to as boolean) : cannot(`trl ${start.command} does not pack`);
+    case 'mixedPrecision':
+      // Without bf16 and fp16 of its own the trainer takes what `trl` tells accelerate.
+      if (to === 'no' && values.find('mixed_precision')) return cannot('accelerate is told mixed_precision besides');
+      return writeTrainingArguments(values, set, setting, to);
     case 'lossImpl':
       return writeLoss(detail, set, to as LossImpl);
     case 'method':
