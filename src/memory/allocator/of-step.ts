@@ -1,4 +1,3 @@
-import type { PlanValues } from '../../spec/index.ts';
 import type { ParameterGroup } from '../parameters.ts';
 import { roundUp } from '../tape/tape.ts';
 import type { StepInput, StepResult } from '../walk/step.ts';
@@ -6,11 +5,8 @@ import { loadShards } from './load.ts';
 import { loadWholeMany } from './load-many.ts';
 import { type ReserveInput, reservedBytes, type TensorList } from './reserve.ts';
 
-/**
- * Steps after which the pattern repeats: where all weights are trained, the first makes the optimizer's states and the second lives
- * beside them. States of adapters are small, and one step shows it all.
- */
-const stepsOf = (method: PlanValues['method']): number => (method === 'full' ? 2 : 1);
+/** Steps after which the pattern repeats: the first makes the optimizer's states, and the second lives beside them and its holes. */
+const STEPS = 2;
 
 /** What the allocator meets that no allocation of a step shows, bytes. */
 export interface AllocatorSetting {
@@ -65,7 +61,7 @@ export function playingOf(
     temporaries: spread(trainable, temporaryBytes),
     // Adapters are units of their own, and their gradients small.
     gradientShare: shards && values.method === 'full' ? shards.share * (shards.storesFp32 ? 2 : 1) : undefined,
-    steps: stepsOf(values.method),
+    steps: STEPS,
     // Of a sharded layer the joined gradients are there while the next ones run.
     lead: shards ? 2 : 1,
     ...setting,
