@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readLaunchPartly } from '../../src/dialects/index.ts';
+import { parseGivenSettings, readLaunchPartly } from '../../src/dialects/index.ts';
 import { read, said } from './phrase-book.ts';
 
 const reasons = (line: string, files: Record<string, string>, below = ''): Record<string, string> =>
@@ -126,4 +126,31 @@ it('says the rank that the command gives where the config of torchtune is missin
   expect(reading?.spec.lora?.value).toBeNull();
   expect(reading?.parts).toEqual({ lora: { r: 48 } });
   expect(reading?.spec.perDeviceTrainBatchSize?.value).toBe(3);
+});
+
+describe('a slip of the pen', () => {
+  it.each([
+    ['distributed=2', "write --set 'distributed={ processes_per_node: 2, strategy: zero2 }'"],
+    ['lora=16', "write --set 'lora={ r: 16, lora_alpha: 32, target_modules: all-linear }'"],
+    ['optim=adamw_8bits', 'did you mean adamw_8bit'],
+    ['max_length=long', 'give max_length a whole number from 1'],
+  ])('--set %s', (text, help) => {
+    const given = parseGivenSettings([text]);
+    expect(given.ok ? undefined : given.error[0]!.help).toBe(help);
+  });
+
+  it('takes what that help says', () => {
+    const given = parseGivenSettings(['distributed={ processes_per_node: 2, strategy: zero2 }']);
+    expect(given.ok && given.value.distributed?.value).toMatchObject({ processesPerNode: 2, strategy: 'zero2' });
+  });
+
+  it.each([
+    ['paged_adamw_8bits', 'did you mean paged_adamw_8bit'],
+    ['my_own_thing_entirely', 'give optim a known name'],
+  ])('--optim %s', (name, help) => {
+    const script = 'from transformers import HfArgumentParser, TrainingArguments\n';
+    const line = `python tune.py --model_name_or_path acme/otter --output_dir o --do_train --optim ${name}`;
+    const { diagnostics } = read(line, { files: { 'tune.py': script }, gpus: 1 });
+    expect(diagnostics.find(({ code }) => code === 'bad-value')?.help).toBe(help);
+  });
 });

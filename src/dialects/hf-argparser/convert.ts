@@ -1,8 +1,12 @@
 import { type FloatDType, parseFloatDType } from '../../core/index.ts';
 import type { FileValue } from '../dialect.ts';
+import { didYouMean } from '../did-you-mean.ts';
 
 /** A typed value, or what was expected instead. */
-export type Converted<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly expected: string };
+export type Converted<T> =
+  | { readonly ok: true; readonly value: T }
+  /** `near`: a known name that differs by a slip of the pen. */
+  | { readonly ok: false; readonly expected: string; readonly near?: string };
 export type Convert<T> = (raw: FileValue) => Converted<T>;
 
 const good = <T>(value: T): Converted<T> => ({ ok: true, value });
@@ -41,7 +45,14 @@ export const toText: Convert<string> = (raw) =>
 export const toOneOf =
   <T extends string>(...names: readonly T[]): Convert<T> =>
   (raw) =>
-    names.includes(raw as T) ? good(raw as T) : bad(names.length > 6 ? 'a known name' : names.join(', '));
+    names.includes(raw as T)
+      ? good(raw as T)
+      : { ...bad(names.length > 6 ? 'a known name' : names.join(', ')), ...nearest(String(raw), names) };
+
+function nearest(word: string, names: readonly string[]): { readonly near?: string } {
+  const [, near] = /^did you mean (.+)$/.exec(didYouMean(word, names)) ?? [];
+  return near === undefined ? {} : { near };
+}
 
 /** A list of words: several words of a command line, a list of a file, or one word. */
 export const toWords: Convert<readonly string[]> = (raw) => {

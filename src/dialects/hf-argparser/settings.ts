@@ -31,14 +31,14 @@ export function settingReader(values: Values, strict: boolean): SettingReader {
   const diagnostics: Diagnostic[] = [];
   const reported = new Set<string>();
 
-  const refuse = (found: Found, expected: string): void => {
+  const refuse = (found: Found, { expected, near }: { readonly expected: string; readonly near?: string }): void => {
     if (reported.has(found.key)) return;
     reported.add(found.key);
     const say = strict ? error : warning;
     diagnostics.push(
       say('bad-value', `${found.key} is ${show(found.raw)}, expected ${expected}`, {
         location: formatOrigin(found.origin),
-        help: `give ${found.key} ${expected}`,
+        help: near === undefined ? `give ${found.key} ${expected}` : `did you mean ${near}`,
       }),
     );
   };
@@ -59,7 +59,7 @@ export function settingReader(values: Values, strict: boolean): SettingReader {
       return { value: null, origin: found.origin };
     }
     const converted = convert(found.raw);
-    if (!converted.ok) refuse(found, converted.expected);
+    if (!converted.ok) refuse(found, converted);
     return { value: converted.ok ? converted.value : null, origin: found.origin };
   };
   return {

@@ -34,7 +34,7 @@ export function parseGivenSettings(assignments: readonly string[]): Result<Train
   }
   const parsed = nativeSchema().safeParse(given);
   if (!parsed.success)
-    problems.push(...nativeProblems(parsed.error.issues, given, (path) => `--set ${path.join('.')}`));
+    problems.push(...nativeProblems(parsed.error.issues, given, (path) => `--set ${path.join('.')}`).map(spelledOut));
   const stranger = Object.keys(given).find((key) => NOT_SETTINGS.includes(key));
   if (stranger)
     problems.push(
@@ -51,6 +51,21 @@ export function parseGivenSettings(assignments: readonly string[]): Result<Train
   const named = Object.entries(spec).filter(([name]) => settingKey(name as SettingName) in given);
   return ok(Object.fromEntries(named) as TrainingSpec);
 }
+
+/** A setting of several parts is written as YAML writes it on one line. */
+function spelledOut(problem: Diagnostic): Diagnostic {
+  const name = /^--set (\w+)$/.exec(problem.location ?? '')?.[1];
+  const parts = name === undefined ? undefined : PARTS[name];
+  return parts && / expected a map of keys$/.test(problem.message)
+    ? { ...problem, help: `write --set '${name}={ ${parts} }'` }
+    : problem;
+}
+
+const PARTS: Readonly<Record<string, string>> = {
+  distributed: 'processes_per_node: 2, strategy: zero2',
+  lora: 'r: 16, lora_alpha: 32, target_modules: all-linear',
+  quantization: 'bits: 4, quant_type: nf4',
+};
 
 /** A policy file: the keys of `policy:` in a native config, at its top level. Absent is no error: undefined. */
 export function readPolicyFile(
