@@ -126,7 +126,12 @@ function* filesBelow(path) {
 }
 
 const isEmpty = (given) => given === null || (typeof given === 'object' && Object.keys(given).length === 0);
-const norm = (given) => (given === null ? 'null' : String(given).toLowerCase());
+const norm = (given) =>
+  given === null
+    ? 'null'
+    : String(given)
+        .toLowerCase()
+        .replace(/^\d[\d_]*$/, (digits) => digits.replaceAll('_', ''));
 
 /** One config: keys that say a field and another value was found, and keys that nothing tells of. */
 function compareConfig(root, file) {
