@@ -1,6 +1,6 @@
-import { type Diagnostic, note, type Ports, type Result, warning } from '../core/index.ts';
+import { type Diagnostic, formatBytes, note, type Ports, type Result, warning } from '../core/index.ts';
 import { BLOCK_SIZE_ORIGIN, type FoundVersions, type LaunchReading, parseGivenSettings } from '../dialects/index.ts';
-import { bf16Warnings, detectHardware, type Hardware } from '../hardware/index.ts';
+import { bf16Warnings, detectHardware, type Hardware, processesOnGpus } from '../hardware/index.ts';
 import {
   type DeviceFacts,
   estimateMemory,
@@ -162,7 +162,7 @@ async function examine(
       ...reading.diagnostics,
       ...assumedVersions(spec, on.versions),
       ...(model.ok ? modelNotes(model.value) : []),
-      ...(gpu?.diagnostics ?? []),
+      ...(await withHolders(ports, gpu)),
       ...hostWarnings(hardware, before, reading.allocation),
     ],
     ...(model.ok ? { model: { ...model.value.located, facts: model.value.facts } } : {}),
@@ -262,6 +262,18 @@ export const deviceFacts = (chosen: ChosenGpu | undefined): DeviceFacts => {
     ...(computeCapability ? { computeCapability } : {}),
   };
 };
+
+/** The note on memory of others names who holds it, as far as the driver tells: not under WSL, nor in some containers. */
+async function withHolders(ports: Ports, chosen: ChosenGpu | undefined): Promise<readonly Diagnostic[]> {
+  if (!chosen?.diagnostics.some(({ code }) => code === 'gpu-in-use')) return chosen?.diagnostics ?? [];
+  const held = (await processesOnGpus(ports, [chosen.gpu])).map(
+    ({ pid, usedBytes }) =>
+      `process ${pid} holds ${usedBytes === undefined ? 'an unknown part' : formatBytes(usedBytes)}`,
+  );
+  return chosen.diagnostics.map((one) =>
+    one.code === 'gpu-in-use' && held.length > 0 ? { ...one, notes: [...(one.notes ?? []), held.join(', ')] } : one,
+  );
+}
 
 const modelNotes = ({ located }: FoundModel): Diagnostic[] =>
   (located.notes ?? []).map((text) => note('model-found', text, { location: located.place }));

@@ -99,6 +99,27 @@ it('calls a wrong --gpu and a wrong --set usage, and a missing config unreadable
   expect(ports.written.size).toBe(0);
 });
 
+it('names who holds memory of the card, as far as the driver tells', async () => {
+  const notes = async (apps: string) => {
+    const machine: FakeWorld = {
+      programs: (file, args) => {
+        if (file !== 'nvidia-smi') return undefined;
+        if (args.some((arg) => arg.startsWith('--query-compute-apps'))) return { stdout: apps };
+        return { stdout: '0, GPU-a, NVIDIA A, 49152, 9300, 39852, 8.6\n' };
+      },
+    };
+    const { report } = await checked({}, machine);
+    const found = report.diagnostics.find(({ code }) => code === 'gpu-in-use');
+    return [found?.message, ...(found?.notes ?? [])];
+  };
+  const held = 'other programs hold 9.1 GiB of GPU 0 (NVIDIA A)';
+  expect(await notes('411, GPU-a, 8192\n99, GPU-a, [N/A]\n7, GPU-b, 512\n')).toEqual([
+    held,
+    'process 411 holds 8.0 GiB, process 99 holds an unknown part',
+  ]);
+  expect(await notes('')).toEqual([held]);
+});
+
 it('takes fp16 for bf16 on a card that has no units for it, and warns where it may not', async () => {
   const small = COMMAND.map((word) => (word === '32' ? '1' : word));
   const answer = async (gpu: string, flags: string[], policy = {}) => {
