@@ -12,6 +12,7 @@ import { type Plan, type Policy, planRun, type Surroundings, stepPredictor } fro
 import type { CheckReport } from '../report/index.ts';
 import { type PlanValues, planValues, type SpecChange, type TrainingSpec } from '../spec/index.ts';
 import { type ChosenGpu, chooseGpu } from './choose-gpus.ts';
+import { diskWarnings } from './disk-check.ts';
 import { findVersions } from './found-versions.ts';
 import { plannedGpu, withinAllocation } from './job-allocation.ts';
 import { type LaunchTarget, readTarget, readWithoutFiles, type TargetReading } from './launch-target.ts';
@@ -164,6 +165,7 @@ async function examine(
       ...(model.ok ? modelNotes(model.value) : []),
       ...(await withHolders(ports, gpu)),
       ...hostWarnings(hardware, before, reading.allocation),
+      ...(values.ok && before?.ok ? diskWarnings(hardware, values.value, before.value) : []),
     ],
     ...(model.ok ? { model: { ...model.value.located, facts: model.value.facts } } : {}),
     ...(gpu ? { device: gpu.gpu, budget: gpu.budget } : {}),
