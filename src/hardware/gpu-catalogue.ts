@@ -6,15 +6,16 @@ export interface CatalogueGpu {
   readonly sizeGb: number;
   /** `memory.total` as nvidia-smi prints it with a driver of 2023 or later, ECC in its factory setting, MiB. */
   readonly memoryMiB: number;
-  /** Compute capability as NVIDIA lists it: `8.6`. */
-  readonly computeCapability: string;
+  /** Compute capability as NVIDIA lists it: `8.6`; undefined: another maker's card. */
+  readonly computeCapability: string | undefined;
 }
 
 /**
  * `id | GB | MiB | compute capability`. Sources: memory.total from nvidia-smi outputs published for each card (drivers
  * 525 to 580; older ones print up to 2 % less, as for the A100 with 40536 and the T4 with 15109), compute capability
  * from https://developer.nvidia.com/cuda-gpus. A card is listed only where both are certain; where boards of one name
- * differ in their factory setting (Quadro RTX 6000), the smaller figure stands.
+ * differ in their factory setting (Quadro RTX 6000), the smaller figure stands. AMD: `VRAM Total Memory` of published rocm-smi
+ * outputs; of the MI250X each of the two dies is a device.
  */
 const TABLE = `
 gtx 1060            |   6 |   6144 | 6.1
@@ -121,6 +122,11 @@ gh200               |  96 |  97871 | 9.0
 h200                | 141 | 143771 | 9.0
 h200 nvl            | 141 | 143771 | 9.0
 b200                | 180 | 183359 | 10.0
+rx 7900 xt          |  20 |  20464 | -
+rx 7900 xtx         |  24 |  24560 | -
+mi210               |  64 |  65520 | -
+mi250x              |  64 |  65520 | -
+mi300x              | 192 | 196592 | -
 `;
 
 /** The cards that can be named with `--gpu`, smallest class first. */
@@ -128,5 +134,10 @@ export const GPU_CATALOGUE: readonly CatalogueGpu[] = TABLE.trim()
   .split('\n')
   .map((line) => {
     const [id, size, memory, computeCapability] = line.split('|').map((cell) => cell.trim());
-    return { id: id!, sizeGb: Number(size), memoryMiB: Number(memory), computeCapability: computeCapability! };
+    return {
+      id: id!,
+      sizeGb: Number(size),
+      memoryMiB: Number(memory),
+      computeCapability: computeCapability === '-' ? undefined : computeCapability,
+    };
   });

@@ -65,8 +65,13 @@ function matchName(text: string): CatalogueGpu[] {
 export function computeCapabilityOf(name: string): Gpu['computeCapability'] {
   const capabilities = new Set(matchName(name).map((gpu) => gpu.computeCapability));
   const [only] = [...capabilities];
-  if (capabilities.size !== 1) return undefined;
-  const [major, minor] = only!.split('.').map(Number);
+  return capabilities.size === 1 ? capabilityIn(only) : undefined;
+}
+
+/** `8.6` → its parts; undefined stays so. */
+function capabilityIn(text: string | undefined): Gpu['computeCapability'] {
+  if (text === undefined) return undefined;
+  const [major, minor] = text.split('.').map(Number);
   return { major: major!, minor: minor! };
 }
 
@@ -113,11 +118,10 @@ function resolveCard(text: string): Result<Card> {
   const found = matchName(text);
   if (found.length === 1) {
     const [gpu] = found;
-    const [major, minor] = gpu!.computeCapability.split('.').map(Number);
     return ok({
       name: typedGpuName(gpu!),
       totalBytes: gpu!.memoryMiB * MiB,
-      computeCapability: { major: major!, minor: minor! },
+      computeCapability: capabilityIn(gpu!.computeCapability),
     });
   }
   if (found.length > 1) {

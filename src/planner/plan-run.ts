@@ -51,13 +51,14 @@ export function planRun(asked: PlanRequest): Plan {
   const before = estimateOf(values);
   if (!before) throw new Error('planRun was given values that cannot be estimated');
   const optionsOf = optionSource(surroundings, () => true, request.stepSeconds);
-  const repaired = applyPicks(
+  const wanted = applyPicks(
     values,
     LEVERS.map((lever) => (lever.required && permits(policy, lever) ? 1 : 0)),
     optionsOf,
   );
-  const start = estimateOf(repaired.values);
-  if (!start) throw new Error('the settings that this card can run cannot be estimated');
+  // Settings that the card can run but nobody can estimate are left to the warning about the card.
+  const repaired = estimateOf(wanted.values) ? wanted : nothingMoved(values);
+  const start = estimateOf(repaired.values) ?? before;
   if (repaired.steps.length === 0 && before.vram.devicePeakBytes <= budget.usableBytes) {
     return { verdict: 'fits', values, changes: [], before, estimate: before };
   }

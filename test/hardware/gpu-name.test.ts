@@ -87,7 +87,7 @@ describe('names that do not decide', () => {
     };
     expect(helpFor('a100')).toBe('say which: --gpu a100-40gb');
     expect(helpFor('rtx3095')).toMatch(/^did you mean rtx-3090\? otherwise name a card .*--gpu 24GiB/);
-    expect(helpFor('mi300x')).toBe(
+    expect(helpFor('gaudi3')).toBe(
       'name a card (--gpu rtx3090, --gpu a100-80gb:8) or its size (--gpu 24GiB, --gpu 80GiB:2)',
     );
   });
