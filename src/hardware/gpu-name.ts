@@ -40,6 +40,17 @@ const NAMES: readonly (SpokenName & { readonly gpu: CatalogueGpu })[] = GPU_CATA
   gpu,
 }));
 
+/**
+ * The smallest card of the catalogue with so much memory, bytes, as one types it; of equal ones the first listed. undefined: there is
+ * none.
+ */
+export function smallestGpuWith(bytes: number): string | undefined {
+  const [card] = GPU_CATALOGUE.filter(({ memoryMiB }) => memoryMiB * MiB >= bytes).sort(
+    (a, b) => a.memoryMiB - b.memoryMiB,
+  );
+  return card && typedGpuName(card);
+}
+
 const isSame = (a: readonly string[], b: readonly string[]): boolean => a.join(' ') === b.join(' ');
 const leavesOutQualifiers = (short: readonly string[], full: readonly string[]): boolean =>
   short.length > 0 &&

@@ -21,6 +21,12 @@ import { LEVERS, type Lever } from './levers/index.ts';
  */
 const MOST_ESTIMATES = 150;
 
+/**
+ * The allocator's holes are not even: a plan that pulls a lever further can reserve a little more. What is too big by less than this
+ * rules out nothing else.
+ */
+const UNEVEN = 1.03;
+
 /** The lever with the most options. */
 const FINEST = LEVERS.findIndex(({ id }) => id === 'micro-batch');
 
@@ -139,7 +145,7 @@ function bestOfClass(leverClass: LeverClass, smallest: Combination, request: Sea
   const fits = (candidate: Combination): boolean => {
     spent += 1;
     const estimate = provenTooBig(candidate) ? undefined : estimateOf(candidate.values);
-    if (!estimate || estimate.vram.devicePeakBytes > limits.deviceBytes) tooBig.push(candidate);
+    if (!estimate || estimate.vram.devicePeakBytes > limits.deviceBytes * UNEVEN) tooBig.push(candidate);
     return overflow(estimate, limits) === 0 && !excluded?.(candidate.values);
   };
   const alive = (candidate: Combination): boolean => !tooBig.some((failed) => atLeast(failed, candidate));

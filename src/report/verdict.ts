@@ -1,4 +1,5 @@
 import { type Diagnostic, error, formatBytes, GiB } from '../core/index.ts';
+import { smallestGpuWith } from '../hardware/index.ts';
 import { type MemoryEstimate, TERM_NAMES } from '../memory/index.ts';
 import { DEFAULT_POLICY, type Plan, type Refusal } from '../planner/index.ts';
 import { formatOrigin, type Origin, type SpecChange, settingKey } from '../spec/index.ts';
@@ -29,6 +30,16 @@ const smallestNote = ({ smallest }: Refusal, plan: RefusedPlan): string =>
   smallest.changes.length === 0
     ? 'nothing that is permitted and can be told makes it smaller'
     : `the smallest the policy permits needs ${formatBytes(smallest.estimate.vram.devicePeakBytes)}: ${movesOf(smallest.changes, plan)}`;
+
+/** The smallest cards that would do, headroom included; snug gpus looks at every card with all that differs between them. */
+function cardsNote({ before, refusal: { smallest } }: RefusedPlan, { budget }: CheckReport): readonly string[] {
+  const share = budget ? budget.headroomBytes / budget.capacityBytes : 0;
+  const cardFor = ({ vram }: MemoryEstimate) => smallestGpuWith(vram.devicePeakBytes / (1 - share));
+  const [asItIs, changed] = [cardFor(before), cardFor(smallest.estimate)];
+  if (!changed) return [];
+  const first = asItIs ? `${asItIs} as it is` : 'none as it is';
+  return [`smallest card: ${asItIs === changed ? asItIs : `${first}, ${changed} with those changes`}`];
+}
 
 /** Levers nobody could pull, in one line: what the launch cannot be told, then what else stands in the way of which. */
 function leftOutNotes({ unavailable }: Refusal): readonly string[] {
@@ -131,6 +142,7 @@ export function refusalDiagnostic(report: CheckReport, plan: RefusedPlan): Diagn
     notes: [
       largestTerms(before),
       smallestNote(refusal, plan),
+      ...(hostOnly ? [] : cardsNote(plan, report)),
       ...(hostOnly
         ? [`that plan fits the GPU but wants ${formatBytes(refusal.hostShortfallBytes)} more host RAM than there is`]
         : []),

@@ -78,6 +78,7 @@ describe('renderCheck', () => {
         '  note: the smallest the policy permits needs 24.0 GiB:',
         '        per_device_train_batch_size 6 -> 2, gradient_accumulation_steps 3 -> 9',
         '        (global batch 36 kept)',
+        '  note: smallest card: a100-40gb as it is, rtx-5090 with those changes',
         "  note: left out: qlora (bitsandbytes does not import in the trainer's Python)",
         '  help: --allow free,exact,near,qlora,data would fit with 18.7 GiB: max_length',
         '        1024 -> 512',
