@@ -14,7 +14,8 @@ export interface CatalogueGpu {
  * `id | GB | MiB | compute capability`. Sources: memory.total from nvidia-smi outputs published for each card (drivers
  * 525 to 580; older ones print up to 2 % less, as for the A100 with 40536 and the T4 with 15109), compute capability
  * from https://developer.nvidia.com/cuda-gpus. A card is listed only where both are certain; where boards of one name
- * differ in their factory setting (Quadro RTX 6000), the smaller figure stands. AMD: `VRAM Total Memory` of published rocm-smi
+ * differ in their factory setting (Quadro RTX 6000), the smaller figure stands. MIG slices
+ * (`a100-1g.5gb`): the sizes of `nvidia-smi mig -lgip` on an A100 of 40 GB and an H100 of 80 GB. AMD: `VRAM Total Memory` of published rocm-smi
  * outputs; of the MI250X each of the two dies is a device.
  */
 const TABLE = `
@@ -122,6 +123,13 @@ gh200               |  96 |  97871 | 9.0
 h200                | 141 | 143771 | 9.0
 h200 nvl            | 141 | 143771 | 9.0
 b200                | 180 | 183359 | 10.0
+a100 1g.5gb         |   5 |   4864 | 8.0
+a100 2g.10gb        |  10 |   9984 | 8.0
+a100 3g.20gb        |  20 |  20096 | 8.0
+h100 1g.10gb        |  10 |   9984 | 9.0
+h100 1g.20gb        |  20 |  20096 | 9.0
+h100 2g.20gb        |  20 |  20096 | 9.0
+h100 3g.40gb        |  40 |  40448 | 9.0
 rx 7900 xt          |  20 |  20464 | -
 rx 7900 xtx         |  24 |  24560 | -
 mi210               |  64 |  65520 | -

@@ -126,7 +126,9 @@ function resolveSize(text: string): Result<Card> {
 }
 
 function resolveCard(text: string): Result<Card> {
-  const found = matchName(text);
+  // A slice's name holds two sizes, so it must be typed as it is listed.
+  const listed = GPU_CATALOGUE.find((card) => typedGpuName(card) === text.toLowerCase());
+  const found = listed ? [listed] : matchName(text);
   if (found.length === 1) {
     const [gpu] = found;
     return ok({
