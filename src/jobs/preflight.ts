@@ -19,6 +19,7 @@ import { type LaunchTarget, readTarget, readWithoutFiles, type TargetReading } f
 import { type FoundModel, findModel } from './model.ts';
 import { planWithPackages, surroundingsOf } from './plan-with-packages.ts';
 import { mergePolicy, type PolicyFlags } from './policy.ts';
+import { sharedMemoryWarnings } from './shared-memory-check.ts';
 import { assumedVersions, versionSetting } from './version-settings.ts';
 
 export interface PreflightRequest {
@@ -166,6 +167,7 @@ async function examine(
       ...(await withHolders(ports, gpu)),
       ...hostWarnings(hardware, before, reading.allocation),
       ...(values.ok && before?.ok ? diskWarnings(hardware, values.value, before.value) : []),
+      ...(values.ok ? sharedMemoryWarnings(hardware, values.value) : []),
     ],
     ...(model.ok ? { model: { ...model.value.located, facts: model.value.facts } } : {}),
     ...(gpu ? { device: gpu.gpu, budget: gpu.budget } : {}),

@@ -21,12 +21,21 @@ export interface LoaderInput {
   readonly batchTokens: number;
 }
 
+/** Bytes of the batches that workers have ready in shared memory (`/dev/shm`), all ranks of a node; 0 without workers. */
+export const readyBatchBytes = ({
+  workers,
+  prefetch = PREFETCH,
+  ranks,
+  batchTokens,
+}: Omit<LoaderInput, 'pinMemory'>): number => workers * prefetch * COLUMNS * batchTokens * INT64 * ranks;
+
 /** Workers, each with its pages and the batches it has ready in shared memory; pinned copies of the batches on their way. */
 export function dataloader({ workers, prefetch = PREFETCH, pinMemory, ranks, batchTokens }: LoaderInput): HostTerms {
   const column = batchTokens * INT64;
   const ready = workers * prefetch;
   return {
-    dataloaderWorkers: workers === 0 ? 0 : (workers * WORKER + ready * COLUMNS * column) * ranks,
+    dataloaderWorkers:
+      workers === 0 ? 0 : workers * WORKER * ranks + readyBatchBytes({ workers, prefetch, ranks, batchTokens }),
     // The pinning thread holds one batch beside those that wait in its queue, the step another one.
     pinnedBuffers: pinMemory ? (ready + 2) * COLUMNS * pinnedSize(column) * ranks : 0,
   };
