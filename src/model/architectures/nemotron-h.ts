@@ -117,7 +117,8 @@ export const nemotronH: Architecture = {
       head: {
         name: 'lm_head',
         bias: false,
-        tied: config.flag('tie_word_embeddings', false),
+        // The class ties nothing, whatever tie_word_embeddings says.
+        tied: false,
         scaled: false,
         softcap: false,
         wide: true,
