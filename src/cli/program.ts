@@ -133,7 +133,7 @@ export function buildProgram(): Command {
       `${examples(
         'snug run -- trl sft --config sft.yaml',
         'snug run snug.yaml',
-        'snug check --gpu rtx-3090 -- python train.py --model_name_or_path Qwen/Qwen2.5-7B',
+        'snug check --gpu rtx-3090 -- trl sft --config sft.yaml',
         'snug estimate --plans plans.jsonl --json',
       )}\nsnug [options] -- COMMAND is snug run [options] -- COMMAND.\n`,
     );
@@ -152,7 +152,7 @@ export function buildProgram(): Command {
     )
     .option('--bell', 'ring the terminal when the run ends or stands still')
     .option('--log-limit <size>', 'past it output.log keeps only its head and its end (default 1GiB)', parseSize)
-    .option('--ask', 'show the plan and wait for y or n before a changed run is started')
+    .option('--ask', 'show the plan and wait for y or n before what does not fit as it came is started')
     .option('--dry-run', 'show the command and every changed file, start nothing')
     .addHelpText(
       'after',

@@ -167,13 +167,16 @@ function createTalk(terminal: Terminal, flags: RunFlags, stopSpinner: () => void
         terminal.err('snug: not estimated: it starts as it came, and is watched');
       }
     },
-    confirm: async () => {
+    confirm: async (changed) => {
       const { createInterface } = await import('node:readline/promises');
       const prompt = createInterface({ input: process.stdin, output: process.stderr });
       try {
         // An end of input or Ctrl-C is no yes.
         const closed = new Promise<string>((resolve) => void prompt.once('close', () => resolve('')));
-        const answer = await Promise.race([prompt.question('start it with these changes? [y/N] '), closed]);
+        const answer = await Promise.race([
+          prompt.question(changed ? 'start it with these changes? [y/N] ' : 'start it as it came? [y/N] '),
+          closed,
+        ]);
         return /^\s*y(es)?\s*$/i.test(answer);
       } finally {
         prompt.close();

@@ -21,10 +21,13 @@ function wantsColour(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv): boolea
   return Boolean(stream.isTTY) && env.TERM !== 'dumb';
 }
 
+/** What writing can fail with though nothing is wrong with the run: a closed pipe or terminal, a full disk behind a redirection. */
+const OUTSIDE = new Set(['EPIPE', 'EIO', 'ENOSPC', 'EDQUOT', 'EFBIG']);
+
 /** A pipe that closes early (`snug … | head`) ends our writing, not the run. */
 const ignoreClosedPipe = (stream: NodeJS.WriteStream): void => {
   stream.on('error', (failure: NodeJS.ErrnoException) => {
-    if (failure.code !== 'EPIPE' && failure.code !== 'EIO') throw failure;
+    if (!OUTSIDE.has(failure.code ?? '')) throw failure;
   });
 };
 

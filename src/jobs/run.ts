@@ -38,8 +38,8 @@ export interface RunHost {
   readonly emit: (event: RunEvent) => void;
   /** Shown before anything is started; `starts`: the run goes on from here. */
   readonly onReport: (report: CheckReport, starts: boolean) => void;
-  /** Asks whether to start with the changes shown; called only where `ask` was given. */
-  readonly confirm?: () => Promise<boolean>;
+  /** Asks whether to start, with the changes shown or as it came; called only where `ask` was given. */
+  readonly confirm?: (changed: boolean) => Promise<boolean>;
   /** Registers for signals sent to snug; returns how to stop listening. */
   readonly onSignal: (listener: (signal: NodeJS.Signals) => void) => () => void;
   /** The trainer's output may have ended in the middle of a line (a progress bar); talk begins on a new one. */
@@ -89,7 +89,8 @@ export async function run(ports: Ports, request: RunRequest, host: RunHost): Pro
     host.warn(missing);
     return { kind: 'stopped', ending: { whose: 'snug', reason: 'not-found' }, report };
   }
-  if (request.ask && decision.changes.length > 0 && !(await host.confirm?.())) {
+  const open = decision.changes.length > 0 || outcome.report.plan?.verdict !== 'fits';
+  if (request.ask && open && !(await host.confirm?.(decision.changes.length > 0))) {
     return { kind: 'stopped', ending: { whose: 'snug', reason: 'declined' }, report };
   }
   const asked = request.retriesAsked || (outcome.policy.mode === 'rewrite' && !alone);

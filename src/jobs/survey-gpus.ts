@@ -50,7 +50,10 @@ export async function surveyGpus(ports: Ports, request: PreflightRequest): Promi
     const reason = report.plan?.verdict === 'unknown' ? report.plan.reason : report.diagnostics[0]!;
     return { kind: 'unknown', reason, diagnostics: report.diagnostics };
   }
-  const ways = [...launchedWays(launches), ...shardedWays(values)];
+  // Some settings cannot be estimated on several cards (an optimizer that does not shard): they are no way then.
+  const ways = [...launchedWays(launches), ...shardedWays(values)].filter(
+    (way) => estimateMemory(way.values, report.model!.facts).ok,
+  );
   const planOn = cheapPlanner(first!);
   // Largest first: what a large card refuses, a smaller one of its generation refuses as well.
   const fits = GPU_CATALOGUE.map(asGpu)

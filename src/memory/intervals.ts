@@ -53,14 +53,15 @@ export function intervalsOf(
     below: pool.below + context.bytes - context.lowBytes,
     above: pool.above + context.highBytes - context.bytes,
   };
+  const deviceBytes = reservedBytes + context.bytes;
   const widest = uncertain.facts.uncertainty === undefined ? WIDEST : 1;
   const least = allocatedBytes - tensors.below;
   const full = uncertain.capacityBytes ?? Number.POSITIVE_INFINITY;
   return {
-    ...onCard(around(reservedBytes + context.bytes, process, least, widest), least + context.lowBytes, full),
+    ...onCard(deviceBytes, around(deviceBytes, process, least, widest), least + context.lowBytes, full),
     intervals: {
       allocated: around(allocatedBytes, tensors, 0, widest),
-      reserved: onCard(around(reservedBytes, pool, least, widest), least, full - context.lowBytes),
+      reserved: onCard(reservedBytes, around(reservedBytes, pool, least, widest), least, full - context.lowBytes),
     },
   };
 }
@@ -100,9 +101,10 @@ function around(bytes: number, { below, above }: Spread, least: number, widest: 
 }
 
 /** A full card gets back what is only cached: the process then ends up anywhere between what is allocated and the card. */
-function onCard(interval: Interval, least: number, capacityBytes: number): Interval {
+function onCard(bytes: number, interval: Interval, least: number, capacityBytes: number): Interval {
   if (interval.highBytes <= capacityBytes || least >= capacityBytes) return interval;
-  return { lowBytes: Math.round(Math.min(interval.lowBytes, least)), highBytes: Math.floor(capacityBytes) };
+  const { lowBytes } = interval;
+  return { lowBytes: Math.round(Math.min(lowBytes, least)), highBytes: Math.max(Math.floor(capacityBytes), bytes) };
 }
 
 /** What rows without padding save: fused kernels then take no mask and grouped heads as they are. */

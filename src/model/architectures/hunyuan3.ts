@@ -7,6 +7,7 @@ export const hunyuan3: Architecture = {
   modelTypes: ['hy_v3'],
   source: 'transformers 5.17 models/hy_v3/modeling_hy_v3.py',
   describe: (config) => {
+    if (config.flag('mlp_bias', false)) config.refuse('a Hy3 with mlp_bias is not described');
     const keys = readLlamaKeys(config, {
       hidden: 4096,
       intermediate: 13312,
