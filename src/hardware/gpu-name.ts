@@ -41,11 +41,12 @@ const NAMES: readonly (SpokenName & { readonly gpu: CatalogueGpu })[] = GPU_CATA
 }));
 
 /**
- * The smallest card of the catalogue with so much memory, bytes, as one types it; of equal ones the first listed. undefined: there is
- * none.
+ * The smallest whole card of the catalogue with so much memory, bytes, as one types it; of equal ones the first listed. undefined:
+ * there is none.
  */
 export function smallestGpuWith(bytes: number): string | undefined {
-  const [card] = GPU_CATALOGUE.filter(({ memoryMiB }) => memoryMiB * MiB >= bytes).sort(
+  const isSlice = ({ id }: CatalogueGpu): boolean => /\dg\.\d/.test(id);
+  const [card] = GPU_CATALOGUE.filter((gpu) => !isSlice(gpu) && gpu.memoryMiB * MiB >= bytes).sort(
     (a, b) => a.memoryMiB - b.memoryMiB,
   );
   return card && typedGpuName(card);
