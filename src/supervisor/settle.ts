@@ -39,6 +39,8 @@ export async function settle(options: SettleOptions): Promise<readonly number[]>
     }
   };
   let survivors: readonly number[] = [];
+  // Workers in sessions of their own, started between two looks, have lost the parent by which they would be found; their pipes tell.
+  tree?.findPipeHolders();
   const endedByItself = await waitUntil(isQuiet, drainMs);
   if (stopper && (!endedByItself || stopper.stopping())) survivors = await stopper.stop({ graceMs: stopGraceMs });
   if (!(await waitUntil(output.finished, STRANGERS_PIPE_MS))) output.cutOff();
