@@ -1,6 +1,6 @@
 import type { Architecture } from './architecture.ts';
 import { llamaLine, readLlamaKeys } from './llama.ts';
-import { mamba2Mixer, WITHOUT_MAMBA_SSM } from './mamba2.ts';
+import { mamba2Mixer, readMamba2Keys, WITHOUT_MAMBA_SSM } from './mamba2.ts';
 import { gatedMlp, hiddenNorm, noPeftDefaults, preNormLayer, selfAttention } from './parts.ts';
 
 export const bamba: Architecture = {
@@ -16,27 +16,10 @@ export const bamba: Architecture = {
       vocab: 128000,
     });
     const bias = config.flag('attention_bias', false);
-    const mambaHeads = config.count('mamba_n_heads', 128);
-    const inner = config.count('mamba_expand', 2) * keys.hiddenSize;
-    config.divisible(inner, 'mamba_expand * hidden_size', mambaHeads, 'mamba_n_heads');
     // Half of a head's features turn, whatever the file says.
     const rotaryDim = Math.floor(keys.shape.headDim / 2);
     const mixers = [
-      mamba2Mixer(
-        {
-          hiddenSize: keys.hiddenSize,
-          heads: mambaHeads,
-          headDim: inner / mambaHeads,
-          groups: config.count('mamba_n_groups', 1),
-          stateSize: config.count('mamba_d_state', 256),
-          kernel: config.count('mamba_d_conv', 4),
-          chunk: config.count('mamba_chunk_size', 256),
-          bias: config.flag('mamba_proj_bias', false),
-          convBias: config.flag('mamba_conv_bias', true),
-          activation: keys.activation,
-        },
-        'mamba',
-      ),
+      mamba2Mixer(readMamba2Keys(config, keys), 'mamba'),
       selfAttention(keys.shape, { qkvBias: bias, outputBias: bias, rotaryDim, alwaysJoin: true }),
     ];
     const listed = config.raw('attn_layer_indices');

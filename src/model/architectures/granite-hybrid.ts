@@ -3,7 +3,7 @@ import type { Architecture } from './architecture.ts';
 import { graniteHalf, scaledTokens } from './granite.ts';
 import { GRANITE_MOE, graniteExperts, sharedMlp } from './granite-moe.ts';
 import { llamaLine, readLlamaKeys } from './llama.ts';
-import { mamba2Mixer, WITHOUT_MAMBA_SSM } from './mamba2.ts';
+import { mamba2Mixer, readMamba2Keys, WITHOUT_MAMBA_SSM } from './mamba2.ts';
 import { add, noPeftDefaults, selfAttention } from './parts.ts';
 
 export const graniteHybrid: Architecture = {
@@ -13,25 +13,8 @@ export const graniteHybrid: Architecture = {
     const keys = readLlamaKeys(config, GRANITE_MOE);
     const rope = config.raw('position_embedding_type') === 'rope';
     const bias = config.flag('attention_bias', false);
-    const mambaHeads = config.count('mamba_n_heads', 128);
-    const inner = config.count('mamba_expand', 2) * keys.hiddenSize;
-    config.divisible(inner, 'mamba_expand * hidden_size', mambaHeads, 'mamba_n_heads');
     const mixers = [
-      mamba2Mixer(
-        {
-          hiddenSize: keys.hiddenSize,
-          heads: mambaHeads,
-          headDim: inner / mambaHeads,
-          groups: config.count('mamba_n_groups', 1),
-          stateSize: config.count('mamba_d_state', 256),
-          kernel: config.count('mamba_d_conv', 4),
-          chunk: config.count('mamba_chunk_size', 256),
-          bias: config.flag('mamba_proj_bias', false),
-          convBias: config.flag('mamba_conv_bias', true),
-          activation: keys.activation,
-        },
-        'mamba',
-      ),
+      mamba2Mixer(readMamba2Keys(config, keys), 'mamba'),
       selfAttention(keys.shape, { qkvBias: bias, outputBias: bias, rotary: rope }),
     ];
     const shared = config.count('shared_intermediate_size', 1024);

@@ -26,6 +26,28 @@ export interface Mamba2Shape {
   readonly scaled?: boolean;
 }
 
+/** The mixer's keys as Bamba and Granite 4 write them, with their defaults. */
+export function readMamba2Keys(
+  config: ConfigReader,
+  { hiddenSize, activation }: Pick<Mamba2Shape, 'hiddenSize' | 'activation'>,
+): Mamba2Shape {
+  const heads = config.count('mamba_n_heads', 128);
+  const inner = config.count('mamba_expand', 2) * hiddenSize;
+  config.divisible(inner, 'mamba_expand * hidden_size', heads, 'mamba_n_heads');
+  return {
+    hiddenSize,
+    heads,
+    headDim: inner / heads,
+    groups: config.count('mamba_n_groups', 1),
+    stateSize: config.count('mamba_d_state', 256),
+    kernel: config.count('mamba_d_conv', 4),
+    chunk: config.count('mamba_chunk_size', 256),
+    bias: config.flag('mamba_proj_bias', false),
+    convBias: config.flag('mamba_conv_bias', true),
+    activation,
+  };
+}
+
 /** Mamba 2's mixer: one projection, a short convolution, the scan, a norm with the gate before it, a projection back. */
 export function mamba2Mixer(shape: Mamba2Shape, name: string): Op {
   const inner = shape.heads * shape.headDim;
