@@ -162,7 +162,7 @@ export function buildProgram(): Command {
         'snug run snug.yaml --mode refuse',
         'snug run --continue',
         'snug run --dry-run --gpu 24GiB -- trl sft --config sft.yaml',
-      )}\nExit code: the trainer's own (128+N for a signal); 11 refused, 12 cannot be estimated and\n--mode refuse, 13 still out of VRAM after the last retry, 14 out of host RAM,\n127 command not found, 2 usage, 3 the config cannot be read.\n`,
+      )}\nExit code: the trainer's own (128+N for a signal); 11 refused,\n12 cannot be estimated and --mode refuse, 13 still out of VRAM after the last\nretry, 14 out of host RAM, 127 command not found, 2 usage, 3 the config cannot\nbe read.\n`,
     )
     .action(async (launch: string[], flags: RunFlags, command: Command) =>
       (await import('./run-action.ts')).runAction(launch, flags, command),
@@ -192,7 +192,7 @@ export function buildProgram(): Command {
       'after',
       `${examples(
         'snug check snug.yaml',
-        'snug check --gpu a100-40gb:8 -- torchrun --nproc-per-node 8 train.py --bf16 true',
+        'snug check --gpu a100-40gb:8 -- torchrun --nproc-per-node 8 train.py',
         'snug check configs/*.yaml --gpu 24GiB --json --fail-on refuse',
         'snug check configs/*.yaml --gpu a100-40gb:8 --format github',
         'snug check snug.yaml --gpu 12GiB --alternatives 3',
@@ -274,9 +274,9 @@ export function buildProgram(): Command {
       `${examples(
         'snug diagnose train.log',
         'snug diagnose train.log --config sft.yaml',
-        'snug diagnose logs/rank*.log -- torchrun --nproc-per-node 4 train.py --bf16 true',
+        'snug diagnose logs/rank*.log -- torchrun --nproc-per-node 4 train.py',
         'kubectl logs trainer-0 | snug diagnose - --markdown',
-      )}\nExit code: 0 a verdict was given, 15 nothing recognised, 2 usage, 3 a file cannot be read.\n`,
+      )}\nExit code: 0 a verdict was given, 15 nothing recognised, 2 usage,\n3 a file cannot be read.\n`,
     )
     .action(async (logs: string[], flags: DiagnoseFlags, command: Command) =>
       (await import('./diagnose-action.ts')).diagnoseAction(logs, flags, command),

@@ -207,3 +207,14 @@ it.each([[['--help']], [['run', '--help']], [['check', '--help']], [['estimate',
     expect([code, stdout]).toEqual([0, expect.stringContaining('Examples:')]);
   },
 );
+
+describe('--help', () => {
+  it.each([[], ['run'], ['check'], ['estimate'], ['gpus'], ['diagnose'], ['dialects']])(
+    '%j fits 80 columns',
+    async (...command) => {
+      const { stdout, exitCode } = await box.run([...command, '--help'], { COLUMNS: '80' });
+      expect([exitCode, stdout.split('\n').filter((line) => line.length > 80)]).toEqual([0, []]);
+      expect(stdout).toContain('Examples:');
+    },
+  );
+});
