@@ -3,6 +3,7 @@ import { formatOrigin, type Objective, type Setting, type TrainingSpec } from '.
 import type { Claim, Position, Processes, Reading, Sharding } from '../dialect.ts';
 import { orNull, toBoolean, toInteger, toNumber, toOneOf, toText } from '../hf-argparser/convert.ts';
 import { type FlagLaunch, readFlags } from '../hf-argparser/flag-launch.ts';
+import { idleOrUnknown, leftOver } from '../hf-argparser/left-over.ts';
 import { type SettingReader, settingReader } from '../hf-argparser/settings.ts';
 import { readAdapter } from './adapter.ts';
 import { AUTOTRAIN, GRAMMAR, IDLE } from './fields.ts';
@@ -70,17 +71,7 @@ export function readAutotrain(claim: Claim, position: Position): Result<Reading<
     via: 'cli',
     processes: processesOf(position),
     ...shardingOf(reader),
-    unread: [
-      ...reader.unread,
-      ...launch.values
-        .all()
-        .filter((found) => !reader.noted.has(found.key))
-        .map(({ key, origin: where }) => ({
-          key,
-          origin: where,
-          reason: IDLE.has(key) ? 'no-effect-on-memory' : 'unknown-key',
-        })),
-    ],
+    unread: [...reader.unread, ...leftOver(reader, idleOrUnknown(IDLE))],
     diagnostics,
     resume: { kind: 'unsupported', reason: 'autotrain has no flag that names a checkpoint' },
     detail: { launch },

@@ -1,9 +1,9 @@
 import { type Diagnostic, type FloatDType, fail, note, ok, type Result, warning } from '../../core/index.ts';
 import { formatOrigin, type TrainingSpec } from '../../spec/index.ts';
-import type { ReadContext, Unread } from '../contract.ts';
+import type { ReadContext } from '../contract.ts';
 import type { Position, Reading } from '../dialect.ts';
-import { didYouMean } from '../did-you-mean.ts';
 import { orNull, toInteger, toNumber, toText } from '../hf-argparser/convert.ts';
+import { leftOver, misspelt, notEstimated } from '../hf-argparser/left-over.ts';
 import { leftOut, type SettingReader, settingReader } from '../hf-argparser/settings.ts';
 import type { Values } from '../hf-argparser/values.ts';
 import { ownOrEngine } from '../hf-trainer/read.ts';
@@ -93,7 +93,7 @@ export function readAxolotl(
     ...[objective, attention, checkpointing, length, loss, optimizer].flatMap((each) => each.diagnostics),
     ...notInTheEstimate(reader),
     ...ofTheCommand(options.own),
-    ...misspelt(reader),
+    ...misspelt(reader, [...AXOLOTL_KEYS], (key) => `axolotl has no ${key}, and passes over keys it does not know`),
   ];
   const errors = diagnostics.filter((each) => each.severity === 'error');
   if (errors.length > 0) return fail(...errors);
@@ -107,7 +107,7 @@ export function readAxolotl(
     unread: [
       ...reader.unread,
       ...config.unread,
-      ...leftOver(reader),
+      ...leftOver(reader, reasonOf),
       ...leftOut(reader, diagnostics),
       ...sharding.unread,
     ],
@@ -149,24 +149,15 @@ function fp32Embeddings(
 /** Keys that change what is held in ways nobody here counts. */
 const NOT_ESTIMATED: Readonly<Record<string, string>> = {
   relora: 'ReLoRA merges adapters while it trains',
-  fp8: 'FP8 training is not estimated',
+  fp8: 'products are in FP8',
   quantize_moe_experts: 'quantised experts are held in fewer bits than counted',
   use_ray: 'Ray starts the workers',
   peft_trainable_token_indices: 'trained tokens come on top',
-  trainer_cls: 'a trainer of its own',
+  trainer_cls: 'a trainer of its own runs',
 };
 
 function notInTheEstimate(reader: SettingReader): readonly Diagnostic[] {
-  const plain = Object.entries(NOT_ESTIMATED).flatMap(([key, why]) => {
-    const found = reader.values.find(key);
-    reader.note(key);
-    if (!found || found.raw === false) return [];
-    return [
-      warning('not-estimated', `${key}: ${why}, which the estimate leaves out`, {
-        location: formatOrigin(found.origin),
-      }),
-    ];
-  });
+  const plain = notEstimated(reader, NOT_ESTIMATED);
   const tokens = reader.values.find('tokens', 'special_tokens');
   reader.note('tokens', 'neftune_noise_alpha', 'auto_find_batch_size', 'embeddings_skip_upcast');
   const added = reader.values.find('tokens');
@@ -217,28 +208,6 @@ function ofTheCommand(own: ReadonlyMap<string, { readonly index: number }>): rea
       : []),
   ];
 }
-
-/** A key that the schema does not have is dropped without a word, so a slip of the pen goes unnoticed. */
-function misspelt(reader: SettingReader): readonly Diagnostic[] {
-  return reader.values.all().flatMap((found) => {
-    if (AXOLOTL_KEYS.has(found.key) || found.key.includes('.')) return [];
-    const help = didYouMean(found.key, [...AXOLOTL_KEYS]);
-    if (!help.startsWith('did you mean')) return [];
-    const message = `axolotl has no ${found.key}, and passes over keys it does not know`;
-    return [warning('unknown-key', message, { location: formatOrigin(found.origin), help })];
-  });
-}
-
-const leftOver = (reader: SettingReader): readonly Unread[] =>
-  reader.values
-    .all()
-    // An empty value is as good as an absent key.
-    .filter((found) => found !== undefined && !reader.noted.has(found.key))
-    .map((found) => ({
-      key: found.key,
-      origin: found.origin,
-      reason: reasonOf(found.key),
-    }));
 
 function reasonOf(key: string): string {
   // Fused LoRA layers keep less than plain ones, which is what is counted.

@@ -1,9 +1,10 @@
 import { type Diagnostic, error, fail, ok, type Result, warning } from '../../core/index.ts';
 import { formatOrigin, type Objective, type Origin, type Setting, type TrainingSpec } from '../../spec/index.ts';
-import type { ReadContext, ResumeSupport, Unread } from '../contract.ts';
+import type { ReadContext, ResumeSupport } from '../contract.ts';
 import type { Claim, Position, Reading } from '../dialect.ts';
 import { orNull, toBoolean, toFloatDType, toOneOf, toText } from '../hf-argparser/convert.ts';
 import { type Grammar, parseFlags } from '../hf-argparser/grammar.ts';
+import { idleOrUnknown, leftOver } from '../hf-argparser/left-over.ts';
 import { leftOut, type SettingReader, settingReader } from '../hf-argparser/settings.ts';
 import { layerValues, type Values } from '../hf-argparser/values.ts';
 import { appendPlace, readArgsFile, readJsonArguments, tokensFrom } from './arguments.ts';
@@ -111,7 +112,7 @@ export function readHfTrainer(claim: Claim, position: Position, context: ReadCon
     engines: sharding.engines,
     unread: [
       ...reader.unread,
-      ...unreadKeys(reader, new Set(SCRIPT_FIELDS.keys())),
+      ...leftOver(reader, idleOrUnknown(SCRIPT_FIELDS)),
       ...leftOut(reader, diagnostics),
       ...sharding.unread,
     ],
@@ -187,18 +188,6 @@ export function autoBatch(reader: SettingReader): readonly Diagnostic[] {
       },
     ),
   ];
-}
-
-/** What was given and not looked at: without effect on memory where the field is known, else unknown. */
-export function unreadKeys(reader: SettingReader, known: ReadonlySet<string>): readonly Unread[] {
-  return reader.values
-    .all()
-    .filter((found) => !reader.noted.has(found.key))
-    .map((found) => ({
-      key: found.key,
-      origin: found.origin,
-      reason: known.has(found.key) ? 'no-effect-on-memory' : 'unknown-key',
-    }));
 }
 
 /** What the script's text says, as the last of the sources of values. */

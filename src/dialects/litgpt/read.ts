@@ -7,9 +7,10 @@ import {
   type Setting,
   type TrainingSpec,
 } from '../../spec/index.ts';
-import type { ReadContext, ResumeSupport, Unread } from '../contract.ts';
+import type { ReadContext, ResumeSupport } from '../contract.ts';
 import type { FileValue, Position, Reading, Sharding } from '../dialect.ts';
 import { type Convert, orNull, toInteger, toNumber, toOneOf, toText } from '../hf-argparser/convert.ts';
+import { idleOrUnknown, leftOver } from '../hf-argparser/left-over.ts';
 import { leftOut, type SettingReader, settingReader } from '../hf-argparser/settings.ts';
 import type { Values } from '../hf-argparser/values.ts';
 import { readOptimizerClass } from '../optimizer-class.ts';
@@ -86,7 +87,12 @@ export function readLitgpt(
     // Fabric starts the processes itself unless a launcher has.
     ...(launched?.distributed ? {} : { processes: devices }),
     ...(sharding ? { sharding } : {}),
-    unread: [...reader.unread, ...(config?.unread ?? []), ...leftOver(reader), ...leftOut(reader, diagnostics)],
+    unread: [
+      ...reader.unread,
+      ...(config?.unread ?? []),
+      ...leftOver(reader, (key) => idleOrUnknown(LITGPT_KEYS)(key.split('.')[0]!)),
+      ...leftOut(reader, diagnostics),
+    ],
     diagnostics,
     ...(start.script ? {} : { via: 'cli' as const }),
     resume: resumeOf(task),
@@ -273,13 +279,3 @@ const strangers = (reader: SettingReader): readonly Diagnostic[] =>
       }),
     ];
   });
-
-const leftOver = (reader: SettingReader): readonly Unread[] =>
-  reader.values
-    .all()
-    .filter((found) => !reader.noted.has(found.key))
-    .map((found) => ({
-      key: found.key,
-      origin: found.origin,
-      reason: LITGPT_KEYS.has(found.key.split('.')[0]!) ? 'no-effect-on-memory' : 'unknown-key',
-    }));

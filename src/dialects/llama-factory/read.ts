@@ -1,10 +1,11 @@
 import { type Diagnostic, fail, ok, type Result, warning } from '../../core/index.ts';
 import { formatOrigin, type TrainingSpec } from '../../spec/index.ts';
 import { readDeepSpeedStage } from '../accelerate-config/index.ts';
-import type { ReadContext, ResumeSupport, Unread } from '../contract.ts';
+import type { ReadContext, ResumeSupport } from '../contract.ts';
 import type { Position, Reading } from '../dialect.ts';
 import { didYouMean } from '../did-you-mean.ts';
 import { toText } from '../hf-argparser/convert.ts';
+import { idleOrUnknown, leftOver, notEstimated } from '../hf-argparser/left-over.ts';
 import { leftOut, type SettingReader, settingReader } from '../hf-argparser/settings.ts';
 import type { Values } from '../hf-argparser/values.ts';
 import { autoBatch, ownOrEngine } from '../hf-trainer/read.ts';
@@ -103,7 +104,7 @@ export function readLlamaFactory(
     ...optimizer.diagnostics,
     ...sharding.diagnostics,
     ...processes.diagnostics,
-    ...notInTheEstimate(reader),
+    ...notEstimated(reader, NOT_ESTIMATED),
     ...autoBatch(reader),
     ...strangers(reader),
   ];
@@ -119,7 +120,7 @@ export function readLlamaFactory(
     unread: [
       ...reader.unread,
       ...(config?.unread ?? []),
-      ...leftOver(reader),
+      ...leftOver(reader, idleOrUnknown(LLAMA_FACTORY_FIELDS)),
       ...leftOut(reader, diagnostics),
       ...sharding.unread,
     ],
@@ -142,25 +143,12 @@ const NOT_ESTIMATED: Readonly<Record<string, string>> = {
   use_unsloth: 'Unsloth brings kernels and a loss of its own',
   shift_attn: 'shifted sparse attention changes what attention holds',
   mixture_of_depths: 'mixture of depths changes which tokens pass a layer',
-  fp8: 'FP8 training is not estimated',
+  fp8: 'products are in FP8',
   resize_vocab: 'new tokens make embeddings and head larger',
   upcast_layernorm: 'norms in fp32 come on top',
   ref_model: 'a reference model of its own comes on top',
   use_llama_pro: 'only the expanded blocks are trained',
 };
-
-function notInTheEstimate(reader: SettingReader): readonly Diagnostic[] {
-  return Object.entries(NOT_ESTIMATED).flatMap(([key, why]) => {
-    const found = reader.values.find(key);
-    reader.note(key);
-    if (!found || found.raw === null || /^(?:false|no|0|null|none)$/i.test(String(found.raw))) return [];
-    return [
-      warning('not-estimated', `${key}: ${why}, which the estimate leaves out`, {
-        location: formatOrigin(found.origin),
-      }),
-    ];
-  });
-}
 
 /** Its parser stops at a key it does not know; one that an older release had still counts. */
 function strangers(reader: SettingReader): readonly Diagnostic[] {
@@ -180,16 +168,6 @@ function strangers(reader: SettingReader): readonly Diagnostic[] {
     ];
   });
 }
-
-const leftOver = (reader: SettingReader): readonly Unread[] =>
-  reader.values
-    .all()
-    .filter((found) => !reader.noted.has(found.key))
-    .map((found) => ({
-      key: found.key,
-      origin: found.origin,
-      reason: LLAMA_FACTORY_FIELDS.has(found.key) ? 'no-effect-on-memory' : 'unknown-key',
-    }));
 
 /** Source: hparams/parser.py `get_train_args`, `can_resume_from_checkpoint`. */
 function resumeOf({ method }: TrainingSpec, stage: Stage | null): ResumeSupport {

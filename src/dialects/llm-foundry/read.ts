@@ -1,9 +1,10 @@
 import { type Diagnostic, fail, note, ok, type Result } from '../../core/index.ts';
 import { formatOrigin, type Origin, type Setting, type TrainingSpec } from '../../spec/index.ts';
-import type { ReadContext, ResumeSupport, Unread } from '../contract.ts';
+import type { ReadContext, ResumeSupport } from '../contract.ts';
 import type { Position, Processes, Reading } from '../dialect.ts';
 import { type GlobalBatch, worldSize } from '../global-batch.ts';
 import { orNull, toBoolean, toInteger, toText } from '../hf-argparser/convert.ts';
+import { leftOver } from '../hf-argparser/left-over.ts';
 import { leftOut, type SettingReader, settingReader } from '../hf-argparser/settings.ts';
 import { lastOption } from '../scan-options.ts';
 import { type FoundryArguments, readArguments } from './arguments.ts';
@@ -55,7 +56,7 @@ export function readFoundry(
     ...(fsdp.sharding ? { sharding: fsdp.sharding, engines: [{ dialect: 'fsdp', origin: fsdp.sharding.origin }] } : {}),
     env: allocator(reader),
     ...(start.via ? { via: start.via } : {}),
-    unread: [...reader.unread, ...config.unread, ...leftOver(reader), ...leftOut(reader, diagnostics)],
+    unread: [...reader.unread, ...config.unread, ...leftOver(reader, reasonOf), ...leftOut(reader, diagnostics)],
     diagnostics: [...diagnostics, ...alone(start, fsdp.dropped)],
     resume: resumeOf(reader),
     detail: { ...args.value, batch: batch.batch, sharded: fsdp.sharding !== undefined },
@@ -130,12 +131,6 @@ function resumeOf(reader: SettingReader): ResumeSupport {
 /** Keys of one place without effect on the memory of the step. */
 const IDLE =
   /^(?:variables|tokenizer|scheduler|max_duration|eval_interval|eval_first|eval_subset_num_batches|seed|run_name|progress_bar|log_to_console|console_log_interval|python_log_level|log_config|loggers|callbacks|save_|train_loader\.dataset|eval_loader|dist_timeout|autoresume|load_|metadata|icl_|eval_gauntlet|optimizer\.|algorithms\.|model\.use_auth_token|model\.config_overrides\.(?:max_seq_len|n_positions|max_position_embeddings|attn_config\.attn_uses_sequence_id)$|model\.pretrained$|model\.init_device|train_loader\.|fsdp_config\.(?:limit_all_gathers|state_dict_type|sync_module_states|verbose|backward_prefetch|forward_prefetch|use_orig_params))/;
-
-const leftOver = (reader: SettingReader): readonly Unread[] =>
-  reader.values
-    .all()
-    .filter((found) => !reader.noted.has(found.key))
-    .map(({ key, origin }) => ({ key, origin, reason: reasonOf(key) }));
 
 function reasonOf(key: string): string {
   if (key.startsWith('fsdp_config.') && !IDLE.test(key)) return 'not-estimated';

@@ -6,11 +6,12 @@ import {
   type Setting,
   type TrainingSpec,
 } from '../../spec/index.ts';
-import type { ResumeSupport, Unread } from '../contract.ts';
+import type { ResumeSupport } from '../contract.ts';
 import type { Claim, Position, Reading, Sharding } from '../dialect.ts';
 import { accumulationOf, worldSize } from '../global-batch.ts';
 import { toBoolean, toInteger, toNumber, toOneOf, toText } from '../hf-argparser/convert.ts';
 import { readFlags } from '../hf-argparser/flag-launch.ts';
+import { leftOver } from '../hf-argparser/left-over.ts';
 import { type SettingReader, settingReader } from '../hf-argparser/settings.ts';
 import { IDLE_OPTIONS, MEGATRON_GRAMMAR } from './fields.ts';
 import { readModel } from './model.ts';
@@ -77,7 +78,10 @@ export function readMegatron(claim: Claim, position: Position): Result<Reading> 
   return ok({
     spec,
     sharding: readSharding(reader),
-    unread: [...reader.unread, ...leftOver(reader)],
+    unread: [
+      ...reader.unread,
+      ...leftOver(reader, (key) => (IDLE_OPTIONS.has(key) ? 'no-effect-on-memory' : 'not-estimated')),
+    ],
     diagnostics: reader.diagnostics,
     notEstimated: error('not-estimated', `Megatron's flags are read${how}, but what its step holds is not modelled`, {
       location: `argv[${claim.from}]`,
@@ -175,15 +179,4 @@ function resumeOf(reader: SettingReader): ResumeSupport {
   }
   const where = load ? ` (${formatOrigin(load.origin)})` : '';
   return { kind: 'unsupported', reason: `--load${where} and --save name no common folder, and flags are not written` };
-}
-
-function leftOver(reader: SettingReader): readonly Unread[] {
-  return reader.values
-    .all()
-    .filter((found) => !reader.noted.has(found.key))
-    .map(({ key, origin }) => ({
-      key,
-      origin,
-      reason: IDLE_OPTIONS.has(key) ? 'no-effect-on-memory' : 'not-estimated',
-    }));
 }

@@ -7,11 +7,11 @@ import {
   type Strategy,
   type TrainingSpec,
 } from '../../spec/index.ts';
-import type { Unread } from '../contract.ts';
 import type { Position, Reading, Sharding } from '../dialect.ts';
 import { accumulationOf, type GlobalBatch, worldSize } from '../global-batch.ts';
 import { type Convert, orNull, toBoolean, toInteger, toNumber, toOneOf, toText } from '../hf-argparser/convert.ts';
 import { type FlagLaunch, readFlags } from '../hf-argparser/flag-launch.ts';
+import { idleOrUnknown, leftOver } from '../hf-argparser/left-over.ts';
 import { type SettingReader, settingReader } from '../hf-argparser/settings.ts';
 import { readAdapter } from './adapter.ts';
 import type { OpenRlhfStart, Task } from './detect.ts';
@@ -105,7 +105,7 @@ export function readOpenRlhf(start: OpenRlhfStart, position: Position): Result<R
   return ok({
     spec,
     sharding: readSharding(reader, version),
-    unread: [...reader.unread, ...leftOver(reader)],
+    unread: [...reader.unread, ...leftOver(reader, idleOrUnknown(IDLE_FIELDS))],
     diagnostics,
     resume: {
       kind: 'unsupported',
@@ -196,10 +196,3 @@ const tooSmall = ({ rows, replicas }: GlobalBatch, micro: number, { origin }: Se
     location: formatOrigin(origin),
     help: `ask for at least ${replicas * micro} rows, or for smaller micro batches`,
   });
-
-function leftOver(reader: SettingReader): readonly Unread[] {
-  return reader.values
-    .all()
-    .filter((found) => !reader.noted.has(found.key))
-    .map(({ key, origin }) => ({ key, origin, reason: IDLE_FIELDS.has(key) ? 'no-effect-on-memory' : 'unknown-key' }));
-}

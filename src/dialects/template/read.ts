@@ -3,6 +3,7 @@ import type { TrainingSpec } from '../../spec/index.ts';
 import type { Claim, Position, Reading } from '../dialect.ts';
 import { toBoolean, toInteger, toText } from '../hf-argparser/convert.ts';
 import { type FlagLaunch, readFlags } from '../hf-argparser/flag-launch.ts';
+import { idleOrUnknown, leftOver } from '../hf-argparser/left-over.ts';
 import { settingReader } from '../hf-argparser/settings.ts';
 import { GRAMMAR, IDLE, TOOL_1_0 } from './fields.ts';
 
@@ -46,17 +47,7 @@ export function readTemplate(claim: Claim, position: Position): Result<Reading<T
       origin: { kind: 'derived', from: 'tool starts one process' },
     },
     // Nothing that was given is dropped: it is in the spec, or it is named with a reason.
-    unread: [
-      ...reader.unread,
-      ...launch.values
-        .all()
-        .filter((found) => !reader.noted.has(found.key))
-        .map(({ key, origin: where }) => ({
-          key,
-          origin: where,
-          reason: IDLE.has(key) ? 'no-effect-on-memory' : 'unknown-key',
-        })),
-    ],
+    unread: [...reader.unread, ...leftOver(reader, idleOrUnknown(IDLE))],
     diagnostics,
     resume: { kind: 'unsupported', reason: 'the tool cannot go on from a checkpoint' },
     detail: { launch },

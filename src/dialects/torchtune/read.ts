@@ -2,9 +2,9 @@ import { type Diagnostic, error, type FloatDType, fail, ok, type Result, warning
 import { formatOrigin, type TrainingSpec } from '../../spec/index.ts';
 import type { ReadContext, ResumeSupport, Unread } from '../contract.ts';
 import type { Position, Reading } from '../dialect.ts';
-import { didYouMean } from '../did-you-mean.ts';
 import type { Override } from '../dotted-values.ts';
 import { orNull, toBoolean, toText } from '../hf-argparser/convert.ts';
+import { leftOver, misspelt, notEstimated } from '../hf-argparser/left-over.ts';
 import { leftOut, type SettingReader, settingReader } from '../hf-argparser/settings.ts';
 import type { Values } from '../hf-argparser/values.ts';
 import { readOptimizerClass } from '../optimizer-class.ts';
@@ -96,7 +96,12 @@ export function readTorchtune(
     ...launched.value.diagnostics,
     ...[model, precision, checkpointing, step, adapter, optimizer, sharding].flatMap((each) => each.diagnostics),
     ...notInTheEstimate(reader, recipe, formatOrigin({ kind: 'argv', index: launched.value.recipeAt })),
-    ...misspelt(reader),
+    ...misspelt(
+      reader,
+      [...TORCHTUNE_KEYS],
+      (top) => `no recipe of torchtune reads ${top}`,
+      (key) => key.split('.')[0]!,
+    ),
   ];
   const errors = diagnostics.filter((each) => each.severity === 'error');
   if (errors.length > 0) return fail(...errors);
@@ -110,7 +115,7 @@ export function readTorchtune(
       ...reader.unread,
       ...(config?.unread ?? []),
       ...launched.value.unread,
-      ...leftOver(reader),
+      ...leftOver(reader, reasonOf),
       ...leftOut(reader, diagnostics),
     ],
     diagnostics,
@@ -206,7 +211,7 @@ function resumeSetting(reader: SettingReader): Pick<TrainingSpec, 'resumeFromChe
 
 /** Keys that change what is held in ways nobody here counts. */
 const NOT_ESTIMATED: Readonly<Record<string, string>> = {
-  enable_fp8_training: 'products in fp8 are not estimated',
+  enable_fp8_training: 'products are in fp8',
   resize_token_embeddings: 'new tokens make embeddings and head a little larger',
   'model.decoder_trainable': 'which parts of a multimodal model are trained is not followed',
   'model.encoder_trainable': 'which parts of a multimodal model are trained is not followed',
@@ -214,34 +219,11 @@ const NOT_ESTIMATED: Readonly<Record<string, string>> = {
 };
 
 function notInTheEstimate(reader: SettingReader, recipe: Recipe, place: string): readonly Diagnostic[] {
-  const keys = Object.entries(NOT_ESTIMATED).flatMap(([key, why]) => {
-    const found = reader.values.find(key);
-    reader.note(key);
-    if (!found || found.raw === false || found.raw === null) return [];
-    return [warning('not-estimated', `${key}: ${why}`, { location: formatOrigin(found.origin) })];
-  });
+  const keys = notEstimated(reader, NOT_ESTIMATED);
   return recipe.notEstimated
     ? [...keys, warning('not-estimated', `${recipe.name} ${recipe.notEstimated}`, { location: place })]
     : keys;
 }
-
-/** A recipe passes over keys it does not know, so a slip of the pen goes unnoticed. */
-const misspelt = (reader: SettingReader): readonly Diagnostic[] =>
-  reader.values.all().flatMap((found) => {
-    const top = found.key.split('.')[0]!;
-    if (TORCHTUNE_KEYS.has(top)) return [];
-    const help = didYouMean(top, [...TORCHTUNE_KEYS]);
-    if (!help.startsWith('did you mean')) return [];
-    return [
-      warning('unknown-key', `no recipe of torchtune reads ${top}`, { location: formatOrigin(found.origin), help }),
-    ];
-  });
-
-const leftOver = (reader: SettingReader): readonly Unread[] =>
-  reader.values
-    .all()
-    .filter((found) => !reader.noted.has(found.key))
-    .map((found) => ({ key: found.key, origin: found.origin, reason: reasonOf(found.key) }));
 
 /** Only what builds the model can bear on memory without being known here. */
 function reasonOf(key: string): string {

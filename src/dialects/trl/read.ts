@@ -1,9 +1,10 @@
 import { type Diagnostic, error, fail, ok, type Result, warning } from '../../core/index.ts';
 import { formatOrigin, type Setting, type TrainingSpec } from '../../spec/index.ts';
-import type { ReadContext, ResumeSupport, Unread } from '../contract.ts';
+import type { ReadContext, ResumeSupport } from '../contract.ts';
 import type { Position, Reading } from '../dialect.ts';
 import { orNull, toBoolean, toOneOf, toText } from '../hf-argparser/convert.ts';
 import { type ParsedFlags, parseFlags } from '../hf-argparser/grammar.ts';
+import { idleOrUnknown, leftOver } from '../hf-argparser/left-over.ts';
 import { leftOut, type SettingReader, settingReader } from '../hf-argparser/settings.ts';
 import { layerValues, type Values } from '../hf-argparser/values.ts';
 import { appendPlace, readArgsFile, tokensFrom } from '../hf-trainer/arguments.ts';
@@ -111,7 +112,7 @@ export function readTrl(
       ...(launch?.value.unread ?? []),
       ...leftOut(reader, diagnostics),
       ...sharding.unread,
-      ...leftOver(reader, grammar.fields, new Set(launch?.value.taken ?? [])),
+      ...leftOver(reader, idleOrUnknown(grammar.fields)).filter(({ key }) => !launch?.value.taken.includes(key)),
     ],
     diagnostics,
     ...(start.form === 'cli' ? { via: 'cli' as const } : {}),
@@ -218,22 +219,6 @@ function formerNames(reader: SettingReader, version: TrlVersion): readonly Diagn
       ),
     ];
   });
-}
-
-/** What was given and has no bearing here, or that nobody takes. */
-function leftOver(
-  reader: SettingReader,
-  known: ReadonlyMap<string, unknown>,
-  taken: ReadonlySet<string>,
-): readonly Unread[] {
-  return reader.values
-    .all()
-    .filter((found) => !reader.noted.has(found.key) && !taken.has(found.key))
-    .map((found) => ({
-      key: found.key,
-      origin: found.origin,
-      reason: known.has(found.key) ? 'no-effect-on-memory' : 'unknown-key',
-    }));
 }
 
 /** TRL's own scripts call `train()` without the argument. */

@@ -19,10 +19,10 @@ import {
   toWords,
 } from '../hf-argparser/convert.ts';
 import { parseFlags } from '../hf-argparser/grammar.ts';
+import { idleOrUnknown, leftOver } from '../hf-argparser/left-over.ts';
 import { type SettingReader, settingReader } from '../hf-argparser/settings.ts';
 import { layerValues, type Values } from '../hf-argparser/values.ts';
 import { appendPlace, tokensFrom } from '../hf-trainer/arguments.ts';
-import { unreadKeys } from '../hf-trainer/read.ts';
 import { readScript } from '../hf-trainer/script.ts';
 import { isCli } from './detect.ts';
 import { UNSLOTH, UNSLOTH_FIELDS } from './fields.ts';
@@ -129,7 +129,7 @@ export function readUnsloth(_claim: Claim, position: Position, context: ReadCont
   if (errors.length > 0) return fail(...errors);
   return ok({
     spec,
-    unread: [...reader.unread, ...unreadKeys(reader, new Set(UNSLOTH_FIELDS.keys()))],
+    unread: [...reader.unread, ...leftOver(reader, idleOrUnknown(UNSLOTH_FIELDS))],
     diagnostics,
     resume: { kind: 'unsupported', reason: 'unsloth calls train() without a checkpoint to go on from' },
     detail: { values, inScript: !cli, appendAt },
