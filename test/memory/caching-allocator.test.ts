@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CachingAllocator } from '../../src/memory/allocator/caching-allocator.ts';
 import { loadShards } from '../../src/memory/allocator/load.ts';
-import { PRODUCT_ID } from '../../src/memory/allocator/script.ts';
+import { PRODUCT_ID, UNIT } from '../../src/memory/allocator/script.ts';
 import { simulateReserved } from '../../src/memory/allocator/simulate.ts';
 import { estimateMemory, leastDeviceBytes } from '../../src/memory/index.ts';
 import { planParameters } from '../../src/memory/parameters.ts';
@@ -116,6 +116,7 @@ describe('a simulated step', () => {
     gradientShare: undefined,
     lossSegmentBytes: 0,
   };
+  const mebibytes = (count: number): number => (count * MiB) / UNIT;
   const entry = (log: number[], kind: 'forward' | 'backward', instance = 0) => ({
     instance,
     times: 1,
@@ -128,20 +129,20 @@ describe('a simulated step', () => {
 
   it('gives each thread a workspace at its first product, and keeps it', () => {
     const product = [PRODUCT_ID, 0];
-    expect(reserved([entry([3, 30 * MiB, -3, 0], 'forward')])).toBe(30);
-    const forward = entry([3, 30 * MiB, ...product, -3, 0], 'forward');
+    expect(reserved([entry([3, mebibytes(30), -3, 0], 'forward')])).toBe(30);
+    const forward = entry([3, mebibytes(30), ...product, -3, 0], 'forward');
     expect(reserved([forward])).toBe(50);
     // The second one fits beside the first.
-    expect(reserved([forward, entry([4, 30 * MiB, ...product, -4, 0], 'backward')])).toBe(50);
+    expect(reserved([forward, entry([4, mebibytes(30), ...product, -4, 0], 'backward')])).toBe(50);
   });
   it('gradients of a sharded layer are joined, and shards of them lie on another stream', () => {
-    const backward = entry([3, 40 * MiB, 4, 40 * MiB], 'backward', 1);
+    const backward = entry([3, mebibytes(40), 4, mebibytes(40)], 'backward', 1);
     expect(reserved([backward])).toBe(80);
     expect(reserved([backward], { gradientShare: 0.25 })).toBe(80 + 80 + 20);
   });
   it('what was loaded before is there throughout', () => {
     const load = (allocator: CachingAllocator): void => void allocator.allocate(50 * MiB);
-    expect(reserved([entry([3, 30 * MiB, -3, 0], 'forward')], { load, otherBytes: MiB })).toBe(81);
+    expect(reserved([entry([3, mebibytes(30), -3, 0], 'forward')], { load, otherBytes: MiB })).toBe(81);
   });
 });
 

@@ -1,8 +1,7 @@
 import { SMALL } from './caching-allocator.ts';
 import { longer } from './grouped-allocator.ts';
-import { type AllocationLog, FIRST_ID, INPUT_ID, PRODUCT_ID } from './script.ts';
+import { type AllocationLog, FIRST_ID, INPUT_ID, PRODUCT_ID, UNIT } from './script.ts';
 
-const UNIT = 512;
 const SMALL_UNITS = SMALL / UNIT;
 
 /** One stretch of a step with what the pool of large blocks sees of it; the rest is summed up. Blocks stand in numbered slots. */
@@ -64,7 +63,7 @@ export class Condenser {
     const freed: number[] = [];
     for (let i = 0; i < log.length; i += 2) {
       const id = log[i]!;
-      const units = log[i + 1]! / UNIT;
+      const units = log[i + 1]!;
       if (id !== PRODUCT_ID && units <= SMALL_UNITS) {
         small += id > 0 ? units : -units;
         if (small > smallPeak) smallPeak = small;

@@ -6,7 +6,10 @@ export const PRODUCT_ID = 0;
 /** Ids from here on belong to single allocations. */
 export const FIRST_ID = 3;
 
-/** Allocations (`id, bytes`) and frees (`-id, bytes`) of one stretch of a step in order. */
+/** Bytes of a unit: sizes in logs count them, as small integers. */
+export const UNIT = 512;
+
+/** Allocations (`id, units`) and frees (`-id, units`) of one stretch of a step in order. */
 export type AllocationLog = readonly number[];
 
 /** One stretch of a step, or equal ones in a row. A layer's two halves share an instance, so that what one keeps the other frees. */

@@ -1,7 +1,7 @@
 import { type Allocation, CachingAllocator } from './caching-allocator.ts';
 import { LiveBlocks } from './live-blocks.ts';
 import type { ReserveInput } from './reserve.ts';
-import { GRADIENT_ID, INPUT_ID, PRODUCT_ID, type ScriptEntry } from './script.ts';
+import { GRADIENT_ID, INPUT_ID, PRODUCT_ID, type ScriptEntry, UNIT } from './script.ts';
 
 /** As for the estimate, but for what is made before the first step. */
 export interface SimulationInput extends Omit<ReserveInput, 'load' | 'lead'> {
@@ -38,7 +38,7 @@ export function simulateReserved(input: SimulationInput): number {
       for (let i = 0; i < log.length; i += 2) {
         const id = log[i]!;
         if (id > 0) {
-          live.set(offset + id, allocator.allocate(log[i + 1]!));
+          live.set(offset + id, allocator.allocate(log[i + 1]! * UNIT));
           continue;
         }
         if (id === PRODUCT_ID) {
@@ -124,7 +124,7 @@ class Reduction {
       const part = log[i]! > 0 ? live.take(offset + log[i]!) : undefined;
       if (part === undefined) continue;
       parts.push(part);
-      bytes += log[i + 1]!;
+      bytes += log[i + 1]! * UNIT;
     }
     if (bytes === 0) return;
     this.joined.push(this.allocator.allocate(bytes));

@@ -1,4 +1,4 @@
-import { type AllocationLog, FIRST_ID, PRODUCT_ID } from '../allocator/script.ts';
+import { type AllocationLog, FIRST_ID, PRODUCT_ID, UNIT } from '../allocator/script.ts';
 import { TERM_NAMES, type TermName } from '../estimate.ts';
 import { type Dtype, widthOf } from './dtypes.ts';
 
@@ -118,7 +118,7 @@ export class Tape {
   nodes: Node[] = [];
   /** The running node, where it holds its values by a saved-tensor hook (a checkpointed block). */
   private unpacked: Node | null = null;
-  /** Allocations and frees since `begin`, when recorded. */
+  /** Allocations and frees since `begin` with their units, when recorded. */
   log: number[] | null = null;
   /** A product has run since `begin`. */
   private multiplied = false;
@@ -182,7 +182,7 @@ export class Tape {
     if (size > 0 && this.log !== null) {
       buffer.id = this.nextId;
       this.nextId += 1;
-      this.log.push(buffer.id, size);
+      this.log.push(buffer.id, size / UNIT);
     }
     return buffer;
   }
@@ -211,7 +211,7 @@ export class Tape {
       if (this.peaking) this.keepPeak();
       this.live[buffer.owner]! -= buffer.bytes;
       this.total -= buffer.bytes;
-      if (buffer.id !== 0 && this.log !== null) this.log.push(-buffer.id, buffer.bytes);
+      if (buffer.id !== 0 && this.log !== null) this.log.push(-buffer.id, buffer.bytes / UNIT);
     }
   }
 
