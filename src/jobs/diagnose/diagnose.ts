@@ -15,7 +15,7 @@ import type { PreflightRequest } from '../preflight.ts';
 import { cardNotes, withCards } from './card-notes.ts';
 import { withKernelLog } from './kernel-log.ts';
 import { groupLogs, type LogGroup } from './log-groups.ts';
-import { priced } from './price.ts';
+import { priced, type Tried } from './price.ts';
 import { type GroupReading, type OpenLog, readGroup, readSmallText } from './read-logs.ts';
 import { newestRun, readRun } from './run-evidence.ts';
 
@@ -66,11 +66,15 @@ export async function diagnose(ports: Ports, request: DiagnoseRequest, open: Ope
   const beside = await readBeside(request, open);
   const reports: DiagnosisReport[] = [];
   const problems: Diagnostic[] = [...beside.problems];
-  const conclude = async (reading: GroupReading, asked: PreflightRequest | undefined): Promise<void> => {
+  const conclude = async (
+    reading: GroupReading,
+    asked: PreflightRequest | undefined,
+    tried: Tried = [],
+  ): Promise<void> => {
     problems.push(...reading.problems);
     if (!reading.evidence) return;
     const report = reportOf(reading.files, reading.evidence, reading.lines, reading.notes, beside);
-    reports.push(asked ? await priced(ports, asked, report) : report);
+    reports.push(asked ? await priced(ports, asked, report, tried) : report);
   };
   if (request.logs.length > 0 && request.runFolder === undefined) {
     for (const group of groupLogs(request.logs)) await conclude(await readGroup(open, group), request.preflight);
@@ -92,7 +96,8 @@ export async function diagnose(ports: Ports, request: DiagnoseRequest, open: Ope
   const log = await readGroup(open, oneFile(run.value.logPath));
   const evidence = run.value.evidence ? { ...log.evidence, ...run.value.evidence } : log.evidence;
   const files = [join(folder, relative(join(ports.cwd, folder), run.value.logPath))];
-  await conclude({ ...log, files, evidence, notes: [...log.notes, ...run.value.notes] }, request.preflight);
+  const { request: asked, tried, notes } = run.value;
+  await conclude({ ...log, files, evidence, notes: [...log.notes, ...notes] }, request.preflight ?? asked, tried);
   return { kind: 'diagnosed', reports, problems };
 }
 

@@ -3,6 +3,7 @@ import { GiB, MiB, type Ports } from '../../core/index.ts';
 import type { Failure, RemedyId, Verdict } from '../../diagnosis/index.ts';
 import { writeLaunch } from '../../dialects/index.ts';
 import { GPU_CATALOGUE } from '../../hardware/index.ts';
+import type { MemoryEstimate } from '../../memory/index.ts';
 import {
   calibratedNeed,
   DEFAULT_POLICY,
@@ -15,7 +16,7 @@ import {
 import type { DiagnosisReport, FittingSettings, LargerCard, Remedy } from '../../report/index.ts';
 import { type PlanValues, type SettingName, type SpecChange, settingKey } from '../../spec/index.ts';
 import { hostRamEnded } from '../host-ram-levers.ts';
-import { startingValues } from '../next-attempt.ts';
+import { moved, startingValues } from '../next-attempt.ts';
 import { planWithPackages } from '../plan-with-packages.ts';
 import { type Preflight, type PreflightRequest, preflight } from '../preflight.ts';
 import { shownEdits } from './shown-edits.ts';
@@ -49,6 +50,9 @@ const SHRINKS: readonly Failure['kind'][] = [
   'vram_fragmentation',
   'nccl_hang_after_oom',
 ];
+
+/** What the attempts of a run changed, each from the launch as it came; none: the launch itself was run. */
+export type Tried = readonly (readonly SpecChange[])[];
 
 type Priced = Pick<DiagnosisReport, 'remedies'> &
   Partial<Pick<DiagnosisReport, 'fitting' | 'larger' | 'neededRamBytes' | 'settings' | 'versions'>> & {
@@ -126,16 +130,15 @@ function largerCard(found: Preflight, values: PlanValues, failure: Failure): Lar
 function fittingOf(
   ports: Ports,
   found: Preflight,
-  changes: readonly SpecChange[],
-  step: NextStep,
+  { plan: { changes, estimate, setAside } }: Extract<NextStep, { kind: 'retry' }>,
+  failed: MemoryEstimate | undefined,
 ): FittingSettings | undefined {
   const fitted = writeLaunch(found.reading, { changes, copyFolder: join(ports.cwd, '.snug', 'copies') });
-  if (!fitted.ok || step.kind !== 'retry') return undefined;
-  const before = found.report.estimate?.vram.devicePeakBytes;
+  if (!fitted.ok) return undefined;
   return {
     edits: shownEdits(found.reading, changes, fitted.value),
-    beforeBytes: before,
-    afterBytes: step.plan.setAside ? undefined : step.plan.estimate?.vram.devicePeakBytes,
+    beforeBytes: failed?.vram.devicePeakBytes,
+    afterBytes: setAside ? undefined : estimate?.vram.devicePeakBytes,
   };
 }
 
@@ -151,13 +154,19 @@ async function priceDevice(
   found: Preflight,
   failure: Failure,
   remedies: readonly Remedy[],
+  tried: Tried,
 ): Promise<Priced> {
   const values = startingValues(found);
   if (!values) return { remedies, reason: 'the batch size of this launch is not known' };
-  if (!SHRINKS.includes(failure.kind)) return { remedies: pricedRemedies(found, values, remedies, []) };
   const estimate = found.values ? found.estimate : undefined;
+  const attempts = (tried.length > 0 ? tried : [[]]).map((changes) => {
+    const at = moved(values, changes)!;
+    const predicted = estimate?.(at);
+    return { values: at, estimate: predicted?.ok ? predicted.value : undefined };
+  });
+  const failed = attempts.at(-1)!;
+  if (!SHRINKS.includes(failure.kind)) return { remedies: pricedRemedies(found, failed.values, remedies, []) };
   const question = { reading: found.reading, hardware: found.hardware, starts: false };
-  const predicted = estimate?.(values);
   const { plan: step } = await planWithPackages(
     ports,
     question,
@@ -165,10 +174,10 @@ async function priceDevice(
     (surroundings) =>
       replan({
         values,
-        attempts: [{ values, estimate: predicted?.ok ? predicted.value : undefined }],
+        attempts,
         failure,
         budget: found.budget,
-        policy: { ...DEFAULT_POLICY, ...found.policy, maxRetries: Math.max(1, found.policy.maxRetries) },
+        policy: { ...DEFAULT_POLICY, ...found.policy, maxRetries: Math.max(attempts.length, found.policy.maxRetries) },
         surroundings,
         estimate,
         checkpoint: undefined,
@@ -176,15 +185,15 @@ async function priceDevice(
     (next) => (next.kind === 'retry' ? next.plan.changes : []),
   );
   if (step.kind === 'retry' && surelyFits(found, step)) {
-    const fitting = fittingOf(ports, found, step.plan.changes, step);
+    const fitting = fittingOf(ports, found, step, failed.estimate);
     const used = step.plan.changes.map(({ lever }) => lever);
     return {
       ...(fitting ? { fitting } : {}),
-      remedies: pricedRemedies(found, values, remedies, fitting ? used : []),
+      remedies: pricedRemedies(found, failed.values, remedies, fitting ? used : []),
     };
   }
-  const priced = pricedRemedies(found, values, remedies, []);
-  const larger = largerCard(found, values, failure);
+  const priced = pricedRemedies(found, failed.values, remedies, []);
+  const larger = largerCard(found, failed.values, failure);
   return larger ? { remedies: priced, larger, verdict: 'upgrade_vram' } : { remedies: priced };
 }
 
@@ -227,11 +236,12 @@ function ofLaunch({ report: { spec } }: Preflight): Pick<DiagnosisReport, 'setti
   return { settings: told, ...(versions.length > 0 ? { versions: versions.join(', ') } : {}) };
 }
 
-/** A report with its remedies priced by what the launch says. */
+/** A report with its remedies priced by what the launch says, and by what was `tried` of it already. */
 export async function priced(
   ports: Ports,
   request: PreflightRequest,
   report: DiagnosisReport,
+  tried: Tried = [],
 ): Promise<DiagnosisReport> {
   const { failure, remedies } = report;
   if (!failure || (failure.resource !== 'vram' && failure.resource !== 'host_ram')) return report;
@@ -243,7 +253,7 @@ export async function priced(
   if (typeof found === 'string') return unpriced(found);
   const { reason, ...prices } =
     failure.resource === 'vram'
-      ? await priceDevice(ports, found, failure, remedies)
+      ? await priceDevice(ports, found, failure, remedies, tried)
       : priceHost(found, failure, remedies);
   const plan = found.report.plan;
   const why = reason ?? (plan?.verdict === 'unknown' && !prices.fitting ? plan.reason.message : undefined);

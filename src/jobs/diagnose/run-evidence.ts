@@ -2,6 +2,9 @@ import { isAbsolute, join } from 'node:path';
 import { type Diagnostic, error, fail, formatBytes, ok, type Ports, type Result } from '../../core/index.ts';
 import type { Evidence } from '../../diagnosis/index.ts';
 import type { DiagnosisNote } from '../../report/index.ts';
+import type { SpecChange } from '../../spec/index.ts';
+import { readContinueRecord } from '../continue-record.ts';
+import type { PreflightRequest } from '../preflight.ts';
 
 /** An attempt of a run of snug's own, as its folder keeps it. */
 export interface RunEvidence {
@@ -9,8 +12,10 @@ export interface RunEvidence {
   /** What was seen while it ran; undefined: snug itself was ended before it could be written. */
   readonly evidence: Evidence | undefined;
   readonly logPath: string;
-  /** The command that failed. */
-  readonly argv: readonly string[];
+  /** What the run was asked for; undefined: it began in another folder, or the record is not whole. */
+  readonly request: PreflightRequest | undefined;
+  /** What each attempt changed, from the launch as it came; the last one is the one that failed. */
+  readonly tried: readonly (readonly SpecChange[])[];
   readonly notes: readonly DiagnosisNote[];
 }
 
@@ -54,7 +59,7 @@ function endText(outcome: Record<string, unknown>): string {
   return typeof signal === 'string' ? signal : typeof code === 'number' ? `exit code ${code}` : 'no exit code';
 }
 
-/** Reads the last attempt of a run: its command, how it ended, what was sampled, and where its output is. */
+/** Reads the last attempt of a run: what it was asked for, how it ended, what was sampled, and where its output is. */
 export function readRun(ports: Ports, folder: string): Result<RunEvidence> {
   const path = isAbsolute(folder) ? folder : join(ports.cwd, folder);
   if (!readJson(ports, join(path, 'run.json'))) return noRun(`${folder} is no run folder of snug: it has no run.json`);
@@ -66,7 +71,7 @@ export function readRun(ports: Ports, folder: string): Result<RunEvidence> {
   if (last === undefined) return noRun(`${folder} holds no attempt: nothing was started`);
   const attempt = join(path, 'attempts', last);
   const outcome = readJson(ports, join(attempt, 'outcome.json'));
-  const command = readJson(ports, join(attempt, 'command.json'));
+  const record = readContinueRecord(ports, path);
   const seen = outcome?.evidence;
   const evidence = typeof seen === 'object' && seen !== null ? (camelCased(seen) as Evidence) : undefined;
   const peak = evidence?.peakRamBytes ?? 0;
@@ -74,7 +79,8 @@ export function readRun(ports: Ports, folder: string): Result<RunEvidence> {
     folder,
     evidence,
     logPath: join(attempt, 'output.log'),
-    argv: Array.isArray(command?.argv) ? (command.argv as string[]) : [],
+    request: record?.cwd === ports.cwd ? { ...record.request, starts: false } : undefined,
+    tried: record?.attempts.map(({ changes }) => changes) ?? [],
     notes: [
       ...(outcome ? [{ id: 'run-ended' as const, values: { folder, attempt: last, end: endText(outcome) } }] : []),
       ...(peak > 0 ? [{ id: 'peak-ram' as const, values: { size: formatBytes(peak) } }] : []),

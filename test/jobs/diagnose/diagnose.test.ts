@@ -208,6 +208,56 @@ describe('a run of snug', () => {
     ]);
   });
 
+  it('is priced by its own record, from the settings of its last attempt', async () => {
+    const change = (to: number) => ({
+      lever: 'micro-batch',
+      class: 'exact',
+      setting: 'perDeviceTrainBatchSize',
+      from: 24,
+      to,
+      savesBytes: 0,
+      reason: '',
+    });
+    const policy = { allow: ['micro-batch'] };
+    const request = { target: { kind: 'command', argv: ARGV }, policy, set: [], starts: true };
+    const recorded = (tried: readonly number[]): FakeWorld => ({
+      files: {
+        ...FILES,
+        ...world.files,
+        [`${run}/attempts/2/outcome.json`]: JSON.stringify({ exit_code: 1, signal: null }),
+        [`${run}/continue.json`]: JSON.stringify({
+          schemaVersion: 1,
+          request,
+          cwd: '/project',
+          masked: false,
+          processes: {},
+          attempts: tried.map((to) => ({ startedMs: 0, changes: [change(to)] })),
+        }),
+      },
+    });
+    const text = traceback(
+      step,
+      oom({ tried: '1.10 GiB', total: '31.70 GiB', free: '300.00 MiB', self: '31.40 GiB', allocated: '30.60 GiB' }),
+    );
+    const batchAfter = async (tried: readonly number[]): Promise<number> => {
+      const [report] = await reportsOf({ [`${run}/attempts/2/output.log`]: text }, {}, recorded(tried));
+      const edit = report!.fitting?.edits.find(({ before }) => before?.startsWith('--per_device_train_batch_size'));
+      expect(edit?.before).toBe('--per_device_train_batch_size 24');
+      return Number(edit!.after.split(' ')[1]);
+    };
+    const first = await batchAfter([24]);
+    expect(first).toBeLessThan(24);
+    expect(await batchAfter([24, first])).toBeLessThan(first);
+    // A record of another folder says nothing of the files here.
+    const elsewhere = recorded([24]);
+    const record = JSON.parse(String(elsewhere.files![`${run}/continue.json`]));
+    const moved = {
+      files: { ...elsewhere.files, [`${run}/continue.json`]: JSON.stringify({ ...record, cwd: '/other' }) },
+    };
+    const [report] = await reportsOf({ [`${run}/attempts/2/output.log`]: text }, {}, moved);
+    expect([report!.failure?.kind, report!.fitting]).toEqual(['vram_capacity', undefined]);
+  });
+
   it('that is none is said to be none', async () => {
     const ask = (runFolder: string | undefined, files: FakeWorld['files'] = {}) =>
       diagnose(fakePorts({ files }), { ...ASKED, runFolder }, opening({}));
