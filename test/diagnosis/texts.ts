@@ -47,3 +47,17 @@ export const attempt = (text: string, more: Partial<Evidence> = {}): Evidence =>
   exitCode: 1,
   ...more,
 });
+
+/** The longest messages there are: every clause, several processes, a traceback above and a bar before. */
+export const LONGEST = [
+  oom({
+    processes: [
+      [40_001, '3.20 GiB'],
+      [40_002, '512.00 MiB'],
+      [40_003, '1.01 GiB'],
+    ],
+  }),
+  `RuntimeError: CUDA out of memory. Tried to allocate 740.00 MiB (GPU 3; 31.75 GiB total capacity; 29.12 GiB already allocated; 211.50 MiB free; 30.40 GiB reserved in total by PyTorch) If reserved memory is >> allocated memory try setting max_split_size_mb to avoid fragmentation.  See documentation for Memory Management and PYTORCH_CUDA_ALLOC_CONF`,
+  "RuntimeError: [enforce fail at alloc_cpu.cpp:121] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 137438953472 bytes. Error code 12 (Cannot allocate memory)",
+  "RuntimeError: DataLoader worker (pid 9001) is killed by signal: Bus error. It is possible that dataloader's workers are out of shared memory. Please try to raise your shared memory limit.",
+];

@@ -8,7 +8,7 @@ import { afterEach, expect } from 'vitest';
 import type { Evidence } from '../../src/diagnosis/index.ts';
 import { type AttemptRequest, type RunningAttempt, startAttempt } from '../../src/supervisor/index.ts';
 
-const PUPPET = resolve(import.meta.dirname, '../fixtures/supervisor/puppet.mjs');
+export const PUPPET = resolve(import.meta.dirname, '../fixtures/supervisor/puppet.mjs');
 const MARK = 'SNUG_TEST_MARK';
 const opened: Rig[] = [];
 
@@ -98,6 +98,13 @@ export function start(argv: readonly string[], overrides: Partial<AttemptRequest
 /** Starts a program that does what `script` says. */
 export const puppet = (script: readonly Action[], overrides: Partial<AttemptRequest> = {}): Rig =>
   start([process.execPath, PUPPET, JSON.stringify(script)], overrides);
+
+/** A program that prints `text` on stderr and ends with `code`: one that dies of something, in two milliseconds. */
+export function lastWords(text: string, code: number): Rig {
+  // An argument cannot hold every byte that a program can print.
+  const octal = [...Buffer.from(text)].map((byte) => `\\0${byte.toString(8).padStart(3, '0')}`).join('');
+  return start(['/bin/sh', '-c', `printf '%b\\n' "$1" >&2; exit "$2"`, 'sh', octal, String(code)]);
+}
 
 /** A pipe in a fresh folder that a puppet can await. */
 export function createGate(): { path: string; open: () => void } {

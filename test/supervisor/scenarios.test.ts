@@ -240,10 +240,12 @@ it('ends a silent run where that was asked for', async () => {
 it('leaves no spool beside the log when a slow reader was waited for', async () => {
   const rig = puppet([
     ['flood', 'out', 60_000],
+    ['err', 'all written\n'],
     ['exit', 0],
   ]);
   rig.stdout.stream.pause();
-  setTimeout(() => rig.stdout.stream.resume(), 200);
+  await rig.stderr.until('all written');
+  rig.stdout.stream.resume();
   await rig.evidence();
   expect(existsSync(join(rig.folder, 'output.log.stdout.waiting'))).toBe(false);
 });
