@@ -13,10 +13,13 @@ const told = ({ lines, stepsSeen, exitCode }: Evidence) => ({
 it.each(LONGEST)('a border between any two bytes changes nothing: %.60s', async (message) => {
   const log = ` 61%|██████▏   | 61/100 [00:09<00:05]\r[rank2]: ${traceback(['forward: return self.mlp(x)'], message).replaceAll('\n', '\n[rank2]: ')}\n`;
   const gate = createGate();
-  const rig = puppet([
-    ['bytewise', 'err', log, gate.path],
-    ['exit', 1],
-  ]);
+  const rig = puppet(
+    [
+      ['bytewise', 'err', log, gate.path],
+      ['exit', 1],
+    ],
+    { fatalLineGraceMs: 60_000 },
+  );
   // Opened for both, so that the puppet's opening does not wait for ours.
   const answers = openSync(gate.path, 'r+');
   const sizes = new Set<number>();
@@ -78,6 +81,7 @@ it('a word of another rank in the middle of a message does not hide it', async (
   const cut = MESSAGE.indexOf('GPU 1 has') + 4;
   const gate = createGate();
   const rig = puppet([
+    ['passOn', 'SIGTERM'],
     ['child', [['err', `${MESSAGE.slice(0, cut)}`], ['open', gate.path], ['forever']], { session: true }],
     [
       'child',
@@ -88,7 +92,6 @@ it('a word of another rank in the middle of a message does not hide it', async (
       ],
       { session: true },
     ],
-    ['passOn', 'SIGTERM'],
     ['childrenEnd'],
     ['exit', 1],
   ]);
@@ -99,9 +102,9 @@ it('a word of another rank in the middle of a message does not hide it', async (
 
 it('two ranks that run out at the same time are one failure', async () => {
   const rig = puppet([
+    ['passOn', 'SIGTERM'],
     ['child', [['err', `[rank0]: ${MESSAGE}\n`], ['forever']], { session: true }],
     ['child', [['out', `[rank1]: ${MESSAGE.replace('GPU 1', 'GPU 2')}\n`], ['forever']], { session: true }],
-    ['passOn', 'SIGTERM'],
     ['childrenEnd'],
     ['exit', 1],
   ]);

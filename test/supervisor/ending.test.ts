@@ -40,9 +40,9 @@ it('says that a program was not found, or cannot be executed', async () => {
 
 it('stops a tree whose rank is out of memory while the others wait for it', async () => {
   const rig = puppet([
+    ['passOn', 'SIGTERM'],
     ['child', [['err', `[rank1]: ${OOM}\n`], ['forever']], { session: true }],
     ['child', [['forever']], { session: true }],
-    ['passOn', 'SIGTERM'],
     ['childrenEnd'],
     ['exit', 1],
   ]);
@@ -130,9 +130,9 @@ it('gives a launcher the signal alone when it hands it on', async () => {
 
 it('stops workers in sessions of their own that outlive their launcher', async () => {
   const rig = puppet([
+    ['exitOn', 'SIGUSR1', 3, ''],
     ['child', [['out', 'working\n'], ['forever']], { session: true }],
     ['child', [['child', [['out', 'nested\n'], ['forever']], { session: true }], ['forever']], { session: true }],
-    ['exitOn', 'SIGUSR1', 3, ''],
     ['forever'],
   ]);
   await Promise.all([rig.stdout.until('working'), rig.stdout.until('nested')]);
@@ -157,8 +157,8 @@ it('finds a process by the pipe it holds, though it left parent and session at o
 it('does not wait for the end of a pipe that a grandchild holds', async () => {
   const rig = puppet(
     [
-      ['child', [['out', 'holding\n'], ['on', 'SIGTERM', ''], ['forever']], { session: true }],
       ['exitOn', 'SIGUSR1', 2, ''],
+      ['child', [['on', 'SIGTERM', ''], ['out', 'holding\n'], ['forever']], { session: true }],
       ['forever'],
     ],
     { stopGraceMs: 200 },
@@ -172,6 +172,7 @@ it('keeps what a short-lived straggler still has to say', async () => {
   const gate = createGate();
   const rig = puppet(
     [
+      ['exitOn', 'SIGUSR1', 0, ''],
       [
         'child',
         [
@@ -181,7 +182,6 @@ it('keeps what a short-lived straggler still has to say', async () => {
           ['exit', 0],
         ],
       ],
-      ['exitOn', 'SIGUSR1', 0, ''],
       ['forever'],
     ],
     { drainMs: 10_000 },

@@ -118,9 +118,8 @@ it('grandchildren that hold stderr open, and listen to nobody, hold up nothing',
   const holder = [['on', 'SIGTERM', ''], ['on', 'SIGHUP', ''], ['err', 'held\n'], ['forever']] as const;
   const rig = puppet(
     [
-      ['child', [['child', holder, { session: true }], ['child', holder], ['exitOn', 'SIGUSR1', 0, ''], ['forever']]],
-      ['on', 'SIGUSR1', ''],
       ['passOn', 'SIGUSR1'],
+      ['child', [['exitOn', 'SIGUSR1', 0, ''], ['child', holder, { session: true }], ['child', holder], ['forever']]],
       ['childrenEnd'],
       ['exit', 8],
     ],

@@ -91,9 +91,9 @@ it.each(['out', 'err'] as const)(
   'an OOM on stream %s counts, also when a rank dies inside another rank’s line',
   async (stream) => {
     const rig = puppet([
+      ['passOn', 'SIGTERM'],
       ['child', [[stream, '[rank0]: step 4 of'], ['forever']], { session: true }],
       ['child', [[stream === 'out' ? 'err' : 'out', `[rank1]: ${OOM}\n`], ['forever']], { session: true }],
-      ['passOn', 'SIGTERM'],
       ['childrenEnd'],
       ['exit', 1],
     ]);
@@ -150,8 +150,8 @@ it('keeps no secret in the log, and leaves what is shown as it is', async () => 
 
 it('suspends the whole tree, sessions of their own included, and lets it go on', async () => {
   const rig = puppet([
-    ['child', [['out', 'worker\n'], ['exitOn', 'SIGUSR1', 0, 'worker ends\n'], ['forever']], { session: true }],
     ['passOn', 'SIGUSR1'],
+    ['child', [['exitOn', 'SIGUSR1', 0, 'worker ends\n'], ['out', 'worker\n'], ['forever']], { session: true }],
     ['childrenEnd'],
     ['exit', 6],
   ]);
