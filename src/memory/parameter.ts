@@ -1,7 +1,15 @@
 import type { FloatDType } from '../core/index.ts';
+import type { PlanValues } from '../spec/index.ts';
 import { BF16, Buffer, type Dtype, F16, F32, Node, roundUp, Tensor, widthOf } from './tape/tape.ts';
 
 export const dtypeCode = (dtype: FloatDType): Dtype => (dtype === 'fp32' ? F32 : dtype === 'bf16' ? BF16 : F16);
+
+type Decisive = 'promptTuning' | 'ownModules' | 'embeddingsInFp32';
+
+/** The settings that decide which tensors there are. */
+export type ParameterSettings = Pick<PlanValues, 'method' | 'dtype' | 'quantization' | 'lora' | 'ia3' | 'versions'> & {
+  readonly [K in Decisive]?: PlanValues[K] | undefined;
+};
 
 /** One parameter tensor. Its bytes are resident; on the tape it has none of its own. */
 export class Parameter {

@@ -1,11 +1,17 @@
 import type { ModelDescription, Op, Stack } from '../model/index.ts';
-import type { PlanValues } from '../spec/index.ts';
 import { virtualTokenShapes } from './adapters/virtual-tokens.ts';
-import type { LinearState, OpState, Parameter, ParameterGroup, QuantisedGroup } from './parameter.ts';
+import type {
+  LinearState,
+  OpState,
+  Parameter,
+  ParameterGroup,
+  ParameterSettings,
+  QuantisedGroup,
+} from './parameter.ts';
 import { linearState, unnamedLinear } from './parameters/linear-states.ts';
 import { addOps, firstTable } from './parameters/op-states.ts';
 import { ParameterSet } from './parameters/parameter-set.ts';
-import { F32 } from './tape/tape.ts';
+import { F32, type Leaf } from './tape/tape.ts';
 
 export * from './parameter.ts';
 
@@ -29,6 +35,22 @@ export interface ParameterPlan {
   readonly residentBytes: number;
   readonly trainable: number;
   readonly matchedTargets: number;
+  /** What gets gradients and optimizer states. */
+  readonly trained: TrainedTensors;
+  /** Of every tensor that gets a gradient, idle ones included, with its uses in one pass. */
+  readonly leaves: readonly { readonly leaf: Leaf; readonly uses: number }[];
+  /** Elements of the largest weight. */
+  readonly largestElements: number;
+}
+
+/** The tensors that a step on text trains, and sums over them. */
+export interface TrainedTensors {
+  readonly groups: readonly ParameterGroup[];
+  readonly tensors: number;
+  readonly bytes: number;
+  readonly elements: number;
+  /** Elements of the largest one. */
+  readonly largest: number;
 }
 
 /**
@@ -37,7 +59,7 @@ export interface ParameterPlan {
  */
 export function planParameters(
   description: ModelDescription,
-  values: PlanValues,
+  values: ParameterSettings,
   scoring?: readonly Op[],
 ): ParameterPlan {
   const set = new ParameterSet(description, values);
@@ -73,7 +95,33 @@ export function planParameters(
       0,
     ),
     matchedTargets: set.matchedTargets,
+    trained: trainedTensors(groups.filter((group) => group.parameter.trainable && !idle.has(group))),
+    leaves: groups.flatMap(({ parameter }) => {
+      const leaf = parameter.tensor.node?.leaf;
+      return leaf ? [{ leaf, uses: leaf.uses }] : [];
+    }),
+    largestElements: groups.reduce((most, { parameter }) => Math.max(most, parameter.elements), set.largestQuantised),
   };
+}
+
+/** Makes the tensors ready for a walk, whatever walk they were in before. */
+export function renew({ leaves }: ParameterPlan): void {
+  for (const { leaf, uses } of leaves) {
+    leaf.uses = uses;
+    leaf.arrived = 0;
+    leaf.pending = null;
+  }
+}
+
+function trainedTensors(groups: readonly ParameterGroup[]): TrainedTensors {
+  let [tensors, bytes, elements, largest] = [0, 0, 0, 0];
+  for (const { parameter, count } of groups) {
+    tensors += count;
+    bytes += parameter.bytes * count;
+    elements += parameter.elements * count;
+    largest = Math.max(largest, parameter.elements);
+  }
+  return { groups, tensors, bytes, elements, largest };
 }
 
 /** Returns the resident bytes of one layer of each kind. */

@@ -1,7 +1,7 @@
 import type { PlanValues } from '../spec/index.ts';
+import { optimizerCost } from './optimizer-cost.ts';
 import { findOptimizer } from './optimizers/index.ts';
-import { type OptimizerSettings, optimizerArguments } from './optimizers/optimizer.ts';
-import { dtypeCode, Parameter, type ParameterGroup, type ParameterPlan } from './parameters.ts';
+import type { ParameterPlan } from './parameters.ts';
 import {
   communicationBytes,
   flatGradientBytes,
@@ -20,14 +20,12 @@ export function residentsOf(
   sharding: Sharding,
   reference: boolean,
 ): Residents {
-  const trainable = plan.groups.filter((group) => group.parameter.trainable && !plan.idle.has(group));
   const family = findOptimizer(values.optim)!;
-  const stepped = sharding.masterWeights || sharding.storesFp32 ? asFp32(trainable) : trainable;
-  const cost = family.cost(stepped, optimizerSettings(values));
+  const cost = optimizerCost(plan, values, sharding.masterWeights || sharding.storesFp32);
   const offloaded = values.distributed.offload;
   const onDevice = !offloaded.includes('optimizer');
   const inBackward = family.updateBytes !== undefined || values.optimizerInBackward === true;
-  const gradients = inBackward ? 0 : shardedGradientBytes(trainable, sharding);
+  const gradients = inBackward ? 0 : shardedGradientBytes(plan, sharding);
   const weightBytes = shardedWeightBytes(plan, sharding, values.dtype);
   const communication = communicationBytes(plan, sharding, gradients);
   return {
@@ -48,17 +46,3 @@ export function residentsOf(
     referenceBytes: reference ? weightBytes : 0,
   };
 }
-
-/** What the launch says about its optimizer beside its name. */
-export const optimizerSettings = (values: PlanValues): OptimizerSettings => ({
-  args: optimizerArguments(values.optimArgs),
-  targetModules: values.optimTargetModules,
-});
-
-/** The same tensors in fp32. */
-export const asFp32 = (groups: readonly ParameterGroup[]): ParameterGroup[] =>
-  groups.map(({ parameter, count, ...group }) => ({
-    ...group,
-    parameter: new Parameter(parameter.rows, parameter.columns, dtypeCode('fp32'), true),
-    count,
-  }));

@@ -1,6 +1,6 @@
 import type { FloatDType } from '../core/index.ts';
 import { dataParallelSize, type PlanValues, type Strategy } from '../spec/index.ts';
-import { dtypeCode, type ParameterGroup, type ParameterPlan } from './parameters.ts';
+import { dtypeCode, type ParameterPlan } from './parameters.ts';
 import { F32, widthOf } from './tape/tape.ts';
 
 /**
@@ -94,13 +94,8 @@ export function shardedWeightBytes(plan: ParameterPlan, sharding: Sharding, stor
 }
 
 /** Gradients one device keeps until the optimizer step, bytes. */
-export function shardedGradientBytes(groups: readonly ParameterGroup[], sharding: Sharding): number {
-  let total = 0;
-  for (const { parameter, count } of groups) {
-    total += (sharding.storesFp32 ? parameter.elements * 4 : parameter.bytes) * count;
-  }
-  return Math.ceil(total * sharding.gradientShare);
-}
+export const shardedGradientBytes = ({ trained }: ParameterPlan, sharding: Sharding): number =>
+  Math.ceil((sharding.storesFp32 ? trained.elements * 4 : trained.bytes) * sharding.gradientShare);
 
 /** fp32 copies of the trainable weights, bytes per device. */
 export const masterBytes = (plan: ParameterPlan, sharding: Sharding): number =>

@@ -1,7 +1,7 @@
 import type { IdleModules, Stack } from '../model/index.ts';
 import type { PlanValues } from '../spec/index.ts';
 import type { ParameterPlan } from './parameters.ts';
-import { dtypeCode } from './parameters.ts';
+import { dtypeCode, renew } from './parameters.ts';
 import type { Context } from './rules/context.ts';
 import { Buffer, type Dtype, F32, owner, Tape } from './tape/tape.ts';
 import { Layers } from './walk/layers.ts';
@@ -24,6 +24,7 @@ export function walkTower(
   plan: ParameterPlan,
 ): TowerCost {
   const { hiddenSize, rotaryDim } = runs!;
+  renew(plan);
   const stack: Stack = {
     hiddenSize,
     layersPath: '',

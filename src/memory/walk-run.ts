@@ -1,10 +1,11 @@
 import { type Diagnostic, fail, ok, type Result } from '../core/index.ts';
-import { classifierOps, countScoringParameters, type ModelFacts } from '../model/index.ts';
+import type { ModelFacts } from '../model/index.ts';
 import type { PlanValues } from '../spec/index.ts';
 import { checkPlan, checkTargets } from './check-plan.ts';
 import type { DeviceFacts } from './device.ts';
 import { engineBytes, type ObjectiveShape, objectiveShape } from './objective.ts';
-import { type ParameterPlan, planParameters } from './parameters.ts';
+import type { ParameterPlan } from './parameters.ts';
+import { parametersOfRun } from './plan-of-run.ts';
 import { hasExpandableSegments } from './reserved.ts';
 import { residentsOf } from './residents.ts';
 import { type Sharding, shardingOf } from './sharding.ts';
@@ -47,8 +48,7 @@ export function walkRun(
   const { description } = facts;
   const pooled = objective.loss === 'pooled';
   const labels = values.objective === 'reward' ? 1 : facts.labels;
-  const scoring = pooled ? classifierOps(description, labels) : undefined;
-  const plan = planParameters(description, computed, scoring);
+  const { plan, scoring, scoringTotal } = parametersOfRun(description, computed, pooled ? labels : undefined);
   const unmatched = checkTargets(values, plan, facts);
   if (unmatched.length > 0) return fail(...unmatched);
 
@@ -71,7 +71,7 @@ export function walkRun(
     scoring,
   };
   const step = walkStep(input);
-  const totalParameters = pooled ? countScoringParameters(description, labels) : facts.parameters;
+  const totalParameters = scoringTotal ?? facts.parameters;
   return ok({ values, objective, sharding, plan, residents, input, step, totalParameters });
 }
 

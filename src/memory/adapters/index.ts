@@ -1,7 +1,7 @@
 import type { FloatDType } from '../../core/index.ts';
 import { type LinearOp, type ModelDescription, type MoeOp, visitOps } from '../../model/index.ts';
-import type { Ia3, Lora, PlanValues } from '../../spec/index.ts';
-import type { Adapter, Parameter } from '../parameters.ts';
+import type { Ia3, Lora } from '../../spec/index.ts';
+import type { Adapter, Parameter, ParameterSettings } from '../parameters.ts';
 import { BF16, type Dtype, F16, F32 } from '../tape/tape.ts';
 import { versionFacts } from '../versions.ts';
 
@@ -36,7 +36,7 @@ const code = (dtype: FloatDType): Dtype => (dtype === 'fp32' ? F32 : dtype === '
 export const matchesTarget = (path: string, targets: readonly string[]): boolean =>
   targets.some((target) => path === target || path.endsWith(`.${target}`));
 
-export function adaptersFor(description: ModelDescription, values: PlanValues): Adapters {
+export function adaptersFor(description: ModelDescription, values: ParameterSettings): Adapters {
   if (values.ia3) return ia3(values.ia3);
   if (!values.lora || values.method === 'full') return NONE;
   const stacked = versionFacts(values.versions).loopsExperts ? new Set<string>() : expertNames(description);
@@ -60,7 +60,10 @@ function ia3({ targetModules, feedforwardModules, adapterDtype }: Ia3): Adapters
  * The names LoRA is asked for; `all`: whatever PEFT's all-linear finds, stacked experts included. On a quantised base all-linear
  * means the layers that were quantised: bitsandbytes leaves stacked experts as they are.
  */
-export function targetNames(description: ModelDescription, values: PlanValues): 'all' | readonly string[] {
+export function targetNames(
+  description: ModelDescription,
+  values: Pick<ParameterSettings, 'lora' | 'quantization'>,
+): 'all' | readonly string[] {
   const targets = values.lora?.targetModules ?? [];
   if (targets === 'default') return description.peft.lora ?? [];
   if (targets !== 'all-linear') return targets;

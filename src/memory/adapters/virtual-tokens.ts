@@ -1,5 +1,5 @@
 import { type ModelDescription, visitOps } from '../../model/index.ts';
-import type { PlanValues } from '../../spec/index.ts';
+import type { ParameterSettings } from '../parameter.ts';
 
 /** A matrix or vector that is trained. */
 export interface TrainedShape {
@@ -12,8 +12,10 @@ export interface TrainedShape {
  * or a small network that makes them), in fp32. Source: peft 0.21 tuners/prompt_tuning/model.py, prefix_tuning/model.py,
  * peft_model.py `_prepare_prompt_learning_config`.
  */
-export function virtualTokenShapes(description: ModelDescription, values: PlanValues): readonly TrainedShape[] {
-  const { method, promptTuning } = values;
+export function virtualTokenShapes(
+  description: ModelDescription,
+  { method, promptTuning }: Pick<ParameterSettings, 'method' | 'promptTuning'>,
+): readonly TrainedShape[] {
   if (!promptTuning) return [];
   const { numVirtualTokens, projectionHiddenSize } = promptTuning;
   if (method === 'prompt_tuning') return [{ rows: numVirtualTokens, columns: description.hiddenSize }];

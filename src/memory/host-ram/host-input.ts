@@ -33,10 +33,7 @@ export function hostModelOf(values: PlanValues, facts: ModelFacts, plan: Paramet
     storedWidth: (facts.checkpointDtype ?? values.dtype) === 'fp32' ? 4 : 2,
     hiddenSize: facts.hiddenSize,
     layers: facts.numHiddenLayers,
-    largestWeight: plan.groups.reduce(
-      (most, { parameter }) => Math.max(most, parameter.elements),
-      plan.largestQuantised,
-    ),
+    largestWeight: plan.largestElements,
     rowsPerRow,
   };
 }

@@ -1,6 +1,4 @@
-import { findOptimizer } from '../optimizers/index.ts';
-import type { ParameterGroup } from '../parameters.ts';
-import { asFp32, optimizerSettings } from '../residents.ts';
+import { optimizerCost } from '../optimizer-cost.ts';
 import { shardedGradientBytes, shardedWeightBytes } from '../sharding.ts';
 import { type HostInput, type HostTerms, pinnedSize } from './host-input.ts';
 
@@ -37,8 +35,6 @@ interface Offloaded {
   readonly pinned: number;
 }
 
-const trainableOf = ({ plan }: HostInput): ParameterGroup[] =>
-  plan.groups.filter((group) => group.parameter.trainable && !plan.idle.has(group));
 const rounding = (bytes: number): number => pinnedSize(bytes) - bytes;
 
 function deepspeed(input: HostInput, optimizer: boolean, parameters: boolean): Offloaded {
@@ -56,13 +52,9 @@ function deepspeed(input: HostInput, optimizer: boolean, parameters: boolean): O
 
 function fsdp(input: HostInput): Offloaded {
   const { values, plan, sharding } = input;
-  const trainable = trainableOf(input);
-  const cost = findOptimizer(values.optim)!.cost(
-    sharding.storesFp32 ? asFp32(trainable) : trainable,
-    optimizerSettings(values),
-  );
+  const cost = optimizerCost(plan, values, sharding.storesFp32);
   const weights = shardedWeightBytes(plan, sharding, values.dtype);
-  const gradients = shardedGradientBytes(trainable, sharding);
+  const gradients = shardedGradientBytes(plan, sharding);
   return {
     states: Math.ceil(cost.statesBytes * sharding.stateShare),
     gradients,

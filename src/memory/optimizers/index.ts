@@ -32,8 +32,13 @@ export const OPTIMIZERS: readonly OptimizerFamily[] = [
 /** transformers' OptimizerNames without a rule, and why. */
 const REFUSED: readonly (readonly [RegExp, string])[] = [[/_xla$|npu/, 'it is not for CUDA']];
 
-export const findOptimizer = (name: string): OptimizerFamily | undefined =>
-  OPTIMIZERS.find((family) => family.names.includes(name));
+let byName: ReadonlyMap<string, OptimizerFamily> | undefined;
+
+/** Of several families that answer to a name the first. */
+export function findOptimizer(name: string): OptimizerFamily | undefined {
+  byName ??= new Map(OPTIMIZERS.toReversed().flatMap((family) => family.names.map((own) => [own, family] as const)));
+  return byName.get(name);
+}
 
 export const refusalOf = (name: string): string =>
   REFUSED.find(([pattern]) => pattern.test(name))?.[1] ?? 'transformers has no optimizer of that name';

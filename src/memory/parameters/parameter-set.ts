@@ -1,7 +1,13 @@
 import type { ModelDescription, Op } from '../../model/index.ts';
-import type { PlanValues } from '../../spec/index.ts';
 import { type Adapters, adaptersFor } from '../adapters/index.ts';
-import { dtypeCode, type OpState, Parameter, type ParameterGroup, type QuantisedGroup } from '../parameter.ts';
+import {
+  dtypeCode,
+  type OpState,
+  Parameter,
+  type ParameterGroup,
+  type ParameterSettings,
+  type QuantisedGroup,
+} from '../parameter.ts';
 import { type Dtype, F32 } from '../tape/tape.ts';
 
 /** The parameter tensors of a run while they are put together, with what each op has of them. */
@@ -26,7 +32,7 @@ export class ParameterSet {
 
   constructor(
     readonly description: ModelDescription,
-    readonly values: PlanValues,
+    readonly values: ParameterSettings,
   ) {
     this.adapters = adaptersFor(description, values);
     this.peft = values.method !== 'full';

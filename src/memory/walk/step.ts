@@ -3,10 +3,10 @@ import type { FusedKernel, PlanValues } from '../../spec/index.ts';
 import { Recorder, type ScriptEntry } from '../allocator/script.ts';
 import type { Phase } from '../estimate.ts';
 import type { ObjectiveShape } from '../objective.ts';
+import { optimizerSettings } from '../optimizer-cost.ts';
 import { findOptimizer } from '../optimizers/index.ts';
 import type { OptimizerCost } from '../optimizers/optimizer.ts';
-import { dtypeCode, type Parameter, type ParameterPlan } from '../parameters.ts';
-import { optimizerSettings } from '../residents.ts';
+import { dtypeCode, type Parameter, type ParameterPlan, renew } from '../parameters.ts';
 import type { AttentionKernel } from '../rules/context.ts';
 import type { Gathering } from '../sharding.ts';
 import { owner, roundUp, Tape, widthOf } from '../tape/tape.ts';
@@ -83,6 +83,7 @@ export interface StepResult {
 /** One optimizer step in its steady state (the second one: optimizer states are there), phase by phase. */
 export function walkStep(input: StepInput): StepResult {
   const { values, residents, objective, description } = input;
+  renew(input.plan);
   const timeline = new Timeline(input.explains);
   timeline.add(WEIGHTS, residents.weightBytes + roundUp(description.bufferBytes) + residents.referenceBytes);
   timeline.add(STATES, residents.optimizer.statesBytes);
@@ -148,17 +149,8 @@ const FOREACH_CHUNK = 65_536;
  * Clipping: two small tensors a gradient, and the partial sums of `_foreach_norm`, one fp32 number for each gradient and
  * block of the largest one (ATen/native/cuda/ForeachReduceOp.cu).
  */
-function clippingBytes(plan: ParameterPlan): number {
-  let tensors = 0;
-  let largest = 0;
-  for (const group of plan.groups) {
-    const { parameter, count } = group;
-    if (!parameter.trainable || plan.idle.has(group)) continue;
-    tensors += count;
-    largest = Math.max(largest, parameter.elements);
-  }
-  return 1024 * tensors + roundUp(tensors * Math.ceil(largest / FOREACH_CHUNK) * 4);
-}
+const clippingBytes = ({ trained: { tensors, largest } }: ParameterPlan): number =>
+  1024 * tensors + roundUp(tensors * Math.ceil(largest / FOREACH_CHUNK) * 4);
 
 /** What an optimizer that runs inside the backward pass makes there for one parameter. */
 function updateInBackward({ values, plan }: StepInput): Tape['update'] {
