@@ -1,5 +1,5 @@
 import { giveAs } from './gradients.ts';
-import { type Node, promote, type Tape, Tensor } from './tape.ts';
+import { type Buffer, type Node, promote, type Tape, Tensor } from './tape.ts';
 
 /** Matrix products and layer_norm, which keep their factors (see primitives.ts). */
 
@@ -18,44 +18,69 @@ export function matmul(
   const elements = rows * outFeatures;
   const dtype = x.dtype;
   let node: Node | null = null;
-  if (x.node || weight.node || bias?.node) {
-    node = tape.node(elements, dtype, () => {
-      const toBias = bias?.node ? tape.alloc(bias.elements, dtype) : null;
-      const toWeight = weight.node ? tape.alloc(weight.elements, dtype) : null;
-      if (toWeight) tape.product();
-      const toInput = x.node ? tape.alloc(x.elements, dtype) : null;
-      tape.product();
-      if (toBias) giveAs(tape, bias!, toBias, bias!.elements, dtype);
-      if (toWeight) tape.give(weight.node!, toWeight);
-      if (toInput) tape.give(x.node!, toInput);
-    });
-    if (weight.node) tape.save(node, x.buffer);
-    if (x.node) tape.save(node, weight.buffer);
-  }
+  if (bias?.node) {
+    node = tape.node(
+      elements,
+      dtype,
+      (_, product) => {
+        const toBias = tape.alloc(bias.elements, dtype);
+        const [toWeight, toInput] = [weightGradient(tape, product), inputGradient(tape, product)];
+        giveAs(tape, bias, toBias, bias.elements, dtype);
+        giveBoth(tape, product, toInput, toWeight);
+      },
+      x,
+      weight,
+    );
+  } else if (x.node || weight.node) node = tape.node(elements, dtype, matmulBackward, x, weight);
+  if (weight.node) tape.save(node, x.buffer);
+  if (x.node) tape.save(node, weight.buffer);
   const out = tape.alloc(elements, dtype);
   tape.product();
   return new Tensor(out, elements, dtype, node);
 }
 
+function matmulBackward(_: Buffer, node: Node, tape: Tape): void {
+  const toWeight = weightGradient(tape, node);
+  const toInput = inputGradient(tape, node);
+  giveBoth(tape, node, toInput, toWeight);
+}
+
+function weightGradient(tape: Tape, { b: weight, dtype }: Node): Buffer | null {
+  if (!weight!.node) return null;
+  const grad = tape.alloc(weight!.elements, dtype);
+  tape.product();
+  return grad;
+}
+
+function inputGradient(tape: Tape, { a: x, dtype }: Node): Buffer | null {
+  const grad = x!.node ? tape.alloc(x!.elements, dtype) : null;
+  tape.product();
+  return grad;
+}
+
+function giveBoth(tape: Tape, { a, b }: Node, toA: Buffer | null, toB: Buffer | null): void {
+  if (toB) tape.give(b!.node!, toB);
+  if (toA) tape.give(a!.node!, toA);
+}
+
 /** Batched product for attention: both factors are kept when both need gradients. */
 export function batchedMatmul(tape: Tape, a: Tensor, b: Tensor, elements: number): Tensor {
   const dtype = a.dtype;
-  let node: Node | null = null;
-  if (a.node || b.node) {
-    node = tape.node(elements, dtype, () => {
-      const toA = a.node ? tape.alloc(a.elements, dtype) : null;
-      const toB = b.node ? tape.alloc(b.elements, dtype) : null;
-      if (toA) toA.headMajor = true;
-      if (toB) toB.headMajor = true;
-      if (toA) tape.give(a.node!, toA);
-      if (toB) tape.give(b.node!, toB);
-    });
-    if (b.node) tape.save(node, a.buffer);
-    if (a.node) tape.save(node, b.buffer);
-  }
+  const node = a.node || b.node ? tape.node(elements, dtype, batchedBackward, a, b) : null;
+  if (b.node) tape.save(node, a.buffer);
+  if (a.node) tape.save(node, b.buffer);
   const buffer = tape.alloc(elements, dtype);
   buffer.headMajor = true;
   return new Tensor(buffer, elements, dtype, node);
+}
+
+function batchedBackward(_: Buffer, { a, b, dtype }: Node, tape: Tape): void {
+  const toA = a!.node ? tape.alloc(a!.elements, dtype) : null;
+  const toB = b!.node ? tape.alloc(b!.elements, dtype) : null;
+  if (toA) toA.headMajor = true;
+  if (toB) toB.headMajor = true;
+  if (toA) tape.give(a!.node!, toA);
+  if (toB) tape.give(b!.node!, toB);
 }
 
 /** F.layer_norm: the input and two fp32 statistics a group are kept. */
@@ -90,16 +115,15 @@ export function layerNorm(tape: Tape, x: Tensor, weight: Tensor | null, bias: Te
 /** Product of two tensors that spans more than either; the gradients are made in full and then summed. */
 export function outer(tape: Tape, a: Tensor, b: Tensor, elements: number): Tensor {
   const dtype = promote(a.dtype, b.dtype);
-  let node: Node | null = null;
-  if (a.node || b.node) {
-    node = tape.node(elements, dtype, () => {
-      const toA = a.node ? tape.alloc(elements, dtype) : null;
-      const toB = b.node ? tape.alloc(elements, dtype) : null;
-      if (toA) giveAs(tape, a, toA, elements, dtype);
-      if (toB) giveAs(tape, b, toB, elements, dtype);
-    });
-    if (b.node) tape.save(node, a.buffer);
-    if (a.node) tape.save(node, b.buffer);
-  }
+  const node = a.node || b.node ? tape.node(elements, dtype, outerBackward, a, b) : null;
+  if (b.node) tape.save(node, a.buffer);
+  if (a.node) tape.save(node, b.buffer);
   return new Tensor(tape.alloc(elements, dtype), elements, dtype, node);
+}
+
+function outerBackward(_: Buffer, { a, b, elements, dtype }: Node, tape: Tape): void {
+  const toA = a!.node ? tape.alloc(elements, dtype) : null;
+  const toB = b!.node ? tape.alloc(elements, dtype) : null;
+  if (toA) giveAs(tape, a!, toA, elements, dtype);
+  if (toB) giveAs(tape, b!, toB, elements, dtype);
 }

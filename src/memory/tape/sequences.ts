@@ -1,11 +1,11 @@
+import { giveInOrder, passOn, share } from './gradients.ts';
 import { type Node, type Tape, Tensor } from './tape.ts';
 
 /** Functions along a sequence: padding, running sums, single steps out of a whole and into one (see primitives.ts). */
 
 /** `F.pad`: a copy, with and without any padding; so is its gradient. */
 export function pad(tape: Tape, x: Tensor, elements: number): Tensor {
-  const parent = x.node;
-  const node = parent ? tape.node(elements, x.dtype, () => tape.give(parent, tape.alloc(x.elements, x.dtype))) : null;
+  const node = x.node === null ? null : tape.node(elements, x.dtype, giveInOrder, x);
   return new Tensor(tape.alloc(elements, x.dtype), elements, x.dtype, node);
 }
 
@@ -27,22 +27,14 @@ export function runningSum(tape: Tape, x: Tensor): Tensor {
 
 /** Sum over a dimension: nothing is kept, the gradient is a view that the next function makes real. */
 export function sumTo(tape: Tape, x: Tensor, elements: number): Tensor {
-  const parent = x.node;
-  const node = parent
-    ? tape.node(elements, x.dtype, (grad) => {
-        grad.refs += 1;
-        tape.give(parent, grad);
-      })
-    : null;
+  const node = x.node === null ? null : tape.node(elements, x.dtype, passOn, x);
   return new Tensor(tape.alloc(elements, x.dtype), elements, x.dtype, node);
 }
 
 /** `x[:, :, i]`: a view; its gradient is put into zeros of the whole size. */
 export function select(tape: Tape, x: Tensor, elements: number): Tensor {
-  const parent = x.node;
-  const node = parent ? tape.node(elements, x.dtype, () => tape.give(parent, tape.alloc(x.elements, x.dtype))) : null;
-  x.buffer.refs += 1;
-  return new Tensor(x.buffer, elements, x.dtype, node);
+  const node = x.node === null ? null : tape.node(elements, x.dtype, giveInOrder, x);
+  return new Tensor(share(x.buffer), elements, x.dtype, node);
 }
 
 /**

@@ -1,90 +1,13 @@
-import { type AllocationLog, FIRST_ID, PRODUCT_ID, UNIT } from '../allocator/script.ts';
-import { TERM_NAMES, type TermName } from '../estimate.ts';
+import { FIRST_ID, PRODUCT_ID, UNIT } from '../allocator/script.ts';
 import { type Dtype, widthOf } from './dtypes.ts';
+import { Meter, owner, type Segment } from './meter.ts';
+import { type Backward, Buffer, type Leaf, Node, type Place, type Tensor } from './tensor.ts';
 
 export * from './dtypes.ts';
+export * from './meter.ts';
+export * from './tensor.ts';
 
-/** Index of a term in a vector of owners. */
-export const owner = (name: TermName): number => TERM_NAMES.indexOf(name);
-export const OWNERS: number = TERM_NAMES.length;
 const GRADIENTS = owner('gradients');
-
-const NO_OWNERS = new Float64Array(OWNERS);
-
-/** The CUDA caching allocator hands out multiples of 512 bytes. */
-export const roundUp = (bytes: number): number => Math.ceil(bytes / 512) * 512;
-
-/** One storage: freed when the last name, saved reference or gradient slot lets go. */
-export class Buffer {
-  refs = 1;
-  /** Name in the recording of allocations, 0: not recorded. */
-  id = 0;
-  /** Heads before tokens in memory: viewing it as (batch, tokens, heads × dim) needs a copy. */
-  headMajor = false;
-
-  constructor(
-    readonly bytes: number,
-    public owner: number,
-  ) {}
-}
-
-/** A view of a buffer with what autograd knows of it; `node` is set when it needs a gradient. */
-export class Tensor {
-  constructor(
-    readonly buffer: Buffer,
-    readonly elements: number,
-    readonly dtype: Dtype,
-    readonly node: Node | null,
-  ) {}
-}
-
-/** A parameter's gradient and how often a pass still adds to it. */
-export interface Leaf {
-  /** Uses in one pass: 2 for a tied embedding. */
-  uses: number;
-  arrived: number;
-  pending: Buffer | null;
-}
-
-/** `true` as the result: it has let go of the gradient itself. */
-export type Backward = (grad: Buffer) => unknown;
-
-/** What was running: an op of the description, for people. */
-export interface Place {
-  readonly op: string;
-  readonly name?: string;
-}
-
-/** One autograd function. Its backward takes the gradient of its output and gives gradients to its inputs. */
-export class Node {
-  grad: Buffer | null = null;
-  saved: Buffer[] | null = null;
-  leaf: Leaf | null = null;
-  /** Its backward needs something kept, even if a checkpoint has thrown it away. */
-  keeps = false;
-  /** The op that made it. */
-  at: Place | undefined;
-
-  constructor(
-    readonly elements: number,
-    readonly dtype: Dtype,
-    readonly backward: Backward | null,
-  ) {}
-}
-
-/** What one stretch of the step did to memory, relative to its start, by owner. */
-export interface Segment {
-  /** Highest sum over the start. */
-  readonly peak: number;
-  readonly peakOwners: Float64Array;
-  /** What it left behind in all (negative: freed). */
-  readonly end: number;
-  readonly endOwners: Float64Array;
-  readonly log: AllocationLog | null;
-
-  /** What ran when it was highest. */
-  readonly at: Place | undefined;
-}
 
 /**
  * Follows the memory of PyTorch's eager mode: tensors live as long as something refers to them, nodes keep what their
@@ -94,8 +17,7 @@ export class Tape {
   /** Owner of what is allocated now. */
   owner = 0;
   /** What runs now. */
-  at: Place | undefined;
-  private peakAt: Place | undefined;
+  at: Place | undefined = undefined;
   /** Forward of a checkpointed block: nodes are recorded, what they would keep is only counted. */
   discarding = false;
   /** Dropout masks are bytes (CUDA). */
@@ -114,7 +36,7 @@ export class Tape {
   /** Gradients of earlier micro batches exist: new ones are added in place and freed. */
   gradientsExist = false;
   /** The optimizer runs inside the backward pass: what updating a parameter makes beside its gradient, bytes. */
-  update: ((node: Node) => number) | undefined;
+  update: ((node: Node) => number) | undefined = undefined;
   nodes: Node[] = [];
   /** The running node, where it holds its values by a saved-tensor hook (a checkpointed block). */
   private unpacked: Node | null = null;
@@ -123,66 +45,36 @@ export class Tape {
   /** A product has run since `begin`. */
   private multiplied = false;
   private nextId = FIRST_ID;
-  private complete: (Node | Buffer)[] = [];
-  private live = new Float64Array(OWNERS);
-  private total = 0;
-  private peak = 0;
-  /** The peak is now: its owners are copied when the first of them goes. */
-  private peaking = false;
-  private peakOwners = NO_OWNERS;
+  private readonly meter = new Meter();
+  /** Gradients that wait until the function that made them has let go of its own values, and for which nodes. */
+  private waiting = 0;
+  private readonly waitingNodes: Node[] = [];
+  private readonly waitingGrads: Buffer[] = [];
 
   begin(): void {
     if (this.log !== null) this.log = [];
     this.multiplied = false;
-    this.live = new Float64Array(OWNERS);
-    this.peakOwners = NO_OWNERS;
-    this.peaking = false;
-    this.total = 0;
-    this.peak = 0;
     this.at = undefined;
-    this.peakAt = undefined;
+    this.meter.begin();
   }
 
   end(): Segment {
-    if (this.peaking) this.keepPeak();
-    return {
-      peak: this.peak,
-      peakOwners: this.peakOwners,
-      end: this.total,
-      endOwners: this.live,
-      log: this.log,
-      at: this.peakAt,
-    };
+    return this.meter.end(this.log);
   }
 
   /** Bytes alive since `begin`. */
   held(): number {
-    return this.total;
-  }
-
-  private add(bytes: number, to: number): void {
-    this.live[to]! += bytes;
-    this.total += bytes;
-    if (this.total > this.peak) {
-      this.peak = this.total;
-      this.peakAt = this.at;
-      this.peaking = true;
-    }
-  }
-
-  private keepPeak(): void {
-    this.peaking = false;
-    this.peakOwners = this.live.slice();
+    return this.meter.total * UNIT;
   }
 
   bytes(bytes: number, to = this.owner): Buffer {
-    const size = this.saves >= this.stopAt ? 0 : roundUp(bytes);
-    this.add(size, to);
-    const buffer = new Buffer(size, to);
-    if (size > 0 && this.log !== null) {
+    const buffer = new Buffer(this.saves >= this.stopAt ? 0 : bytes, to);
+    const { units } = buffer;
+    this.meter.add(units, to, this.at);
+    if (units > 0 && this.log !== null) {
       buffer.id = this.nextId;
       this.nextId += 1;
-      this.log.push(buffer.id, size / UNIT);
+      this.log.push(buffer.id, units);
     }
     return buffer;
   }
@@ -200,7 +92,7 @@ export class Tape {
 
   /** Same layout as `like`. */
   allocLike(elements: number, dtype: Dtype, like: Buffer): Buffer {
-    const buffer = this.alloc(elements, dtype);
+    const buffer = this.bytes(elements * widthOf(dtype));
     buffer.headMajor = like.headMajor;
     return buffer;
   }
@@ -208,18 +100,14 @@ export class Tape {
   release(buffer: Buffer): void {
     buffer.refs -= 1;
     if (buffer.refs === 0) {
-      if (this.peaking) this.keepPeak();
-      this.live[buffer.owner]! -= buffer.bytes;
-      this.total -= buffer.bytes;
-      if (buffer.id !== 0 && this.log !== null) this.log.push(-buffer.id, buffer.bytes / UNIT);
+      this.meter.remove(buffer);
+      if (buffer.id !== 0 && this.log !== null) this.log.push(-buffer.id, buffer.units);
     }
   }
 
   /** Moves what a buffer counts for: a gradient handed from the loss to the layers is no logits any more. */
   reown(buffer: Buffer, to: number): void {
-    if (this.peaking) this.keepPeak();
-    this.live[buffer.owner]! -= buffer.bytes;
-    this.live[to]! += buffer.bytes;
+    this.meter.move(buffer, to);
     buffer.owner = to;
   }
 
@@ -241,10 +129,16 @@ export class Tape {
     return tensor;
   }
 
-  /** A node that will run in the backward pass; null when none of the inputs needs a gradient. */
-  node(elements: number, dtype: Dtype, backward: Backward): Node | null {
+  /** A node that will run in the backward pass; null without gradients. `a` and `b`: inputs that its backward asks for. */
+  node(
+    elements: number,
+    dtype: Dtype,
+    backward: Backward,
+    a: Tensor | null = null,
+    b: Tensor | null = null,
+  ): Node | null {
     if (this.noGrad) return null;
-    const node = new Node(elements, dtype, backward);
+    const node = new Node(elements, dtype, backward, a, b);
     node.at = this.at;
     this.nodes.push(node);
     return node;
@@ -277,40 +171,40 @@ export class Tape {
 
   /** Releases what the running node has unpacked, if it came from a recomputation: its results are checked after that. */
   endOfApply(): void {
-    const node = this.unpacked;
-    if (!node?.saved) return;
-    for (const buffer of node.saved) this.release(buffer);
+    if (this.unpacked !== null) this.letGo(this.unpacked);
+  }
+
+  private letGo(node: Node): void {
+    const { saved } = node;
+    if (saved === null) return;
+    for (let i = 0; i < saved.length; i += 1) this.release(saved[i]!);
     node.saved = null;
   }
 
   /** Hands a gradient to a node; ownership goes with it. A second one is added into a third, as the engine does. */
   give(node: Node, grad: Buffer): void {
-    if (this.unpacked) this.endOfApply();
-    if (node.leaf) {
-      // AccumulateGrad is a node of its own: it runs once the one that made the gradient has let go of its own values.
-      this.complete.push(node, grad);
-    } else if (node.grad === null) {
-      node.grad = grad;
-    } else {
-      // The engine adds once the function that made it has returned and let go of its own values.
-      this.complete.push(node, grad);
+    if (this.unpacked !== null) this.letGo(this.unpacked);
+    // AccumulateGrad is a node of its own, and the engine adds once the function that made a gradient has returned.
+    if (node.leaf === null && node.grad === null) node.grad = grad;
+    else {
+      this.waitingNodes[this.waiting] = node;
+      this.waitingGrads[this.waiting] = grad;
+      this.waiting += 1;
     }
   }
 
   private flush(): void {
-    const waiting = this.complete;
-    this.complete = [];
-    for (let i = 0; i < waiting.length; i += 2) {
-      const node = waiting[i] as Node;
-      const grad = waiting[i + 1] as Buffer;
+    for (let i = 0; i < this.waiting; i += 1) {
+      const node = this.waitingNodes[i]!;
+      const grad = this.waitingGrads[i]!;
       if (node.leaf) this.accumulate(node, node.leaf, grad);
       else node.grad = node.grad ? this.sum(node, node.grad, grad) : grad;
     }
+    this.waiting = 0;
   }
 
   private sum(node: Node, first: Buffer, second: Buffer): Buffer {
-    const result = this.alloc(node.elements, node.dtype);
-    result.headMajor = first.headMajor;
+    const result = this.allocLike(node.elements, node.dtype, first);
     this.release(first);
     this.release(second);
     return result;
@@ -331,10 +225,8 @@ export class Tape {
     } else if (this.gradientsExist) {
       this.release(sum);
     } else {
-      if (this.peaking) this.keepPeak();
       // AccumulateGrad takes the buffer over: it stays until the optimizer has run.
-      this.live[sum.owner]! -= sum.bytes;
-      this.live[GRADIENTS]! += sum.bytes;
+      this.meter.move(sum, GRADIENTS);
     }
   }
 
@@ -350,23 +242,18 @@ export class Tape {
       if (again && node.keeps) {
         const holders = again();
         again = undefined;
-        nodes.forEach((target, index) => {
-          target.saved = holders[index]!.saved;
-        });
+        for (let at = 0; at < nodes.length; at += 1) nodes[at]!.saved = holders[at]!.saved;
       }
       const grad = node.grad;
       if (grad !== null) {
         node.grad = null;
         this.at = node.at;
         this.unpacked = hooked ? node : null;
-        if (node.backward!(grad) !== true) this.release(grad);
+        if (node.backward!(grad, node, this) !== true) this.release(grad);
         this.unpacked = null;
       }
-      if (node.saved) {
-        for (const buffer of node.saved) this.release(buffer);
-        node.saved = null;
-      }
-      if (this.complete.length > 0) this.flush();
+      this.letGo(node);
+      if (this.waiting > 0) this.flush();
     }
     nodes.length = 0;
   }

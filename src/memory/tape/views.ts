@@ -1,4 +1,4 @@
-import { share } from './gradients.ts';
+import { giveInOrder, passOn, share } from './gradients.ts';
 import { type Buffer, type Dtype, type Node, promote, type Tape, Tensor } from './tape.ts';
 
 /** Functions that move or share elements: slices, parts, copies in another layout (see primitives.ts). */
@@ -26,23 +26,22 @@ export function concatenate(tape: Tape, parts: readonly Tensor[]): Tensor {
 
 /** `x[..., a:b]`: a view; its gradient is padded with zeros to the whole size, in the order of x's dimensions. */
 export function slice(tape: Tape, x: Tensor, elements: number, headMajor: boolean): Tensor {
-  const parent = x.node;
-  const node = parent
-    ? tape.node(elements, x.dtype, () => {
-        const padded = tape.alloc(x.elements, x.dtype);
-        padded.headMajor = headMajor;
-        tape.give(parent, padded);
-      })
-    : null;
-  x.buffer.refs += 1;
-  return new Tensor(x.buffer, elements, x.dtype, node);
+  const node = x.node === null ? null : tape.node(elements, x.dtype, headMajor ? giveHeadMajor : giveInOrder, x);
+  return new Tensor(share(x.buffer), elements, x.dtype, node);
+}
+
+/** The gradient is a tensor like the input with heads before tokens. */
+function giveHeadMajor(_: Buffer, { a }: Node, tape: Tape): void {
+  const { elements, dtype, node } = a!;
+  const grad = tape.alloc(elements, dtype);
+  grad.headMajor = true;
+  tape.give(node!, grad);
 }
 
 /** `x[..., [i], :]`: a copy; its gradient is put into zeros of the whole size. */
 export function indexed(tape: Tape, x: Tensor, elements: number): Tensor {
-  const parent = x.node;
-  const node = parent ? tape.node(elements, x.dtype, () => tape.give(parent, tape.alloc(x.elements, x.dtype))) : null;
-  if (node) tape.save(node, null);
+  const node = x.node === null ? null : tape.node(elements, x.dtype, giveInOrder, x);
+  tape.save(node, null);
   return new Tensor(tape.alloc(elements, x.dtype), elements, x.dtype, node);
 }
 
@@ -79,19 +78,9 @@ export function split(tape: Tape, x: Tensor, sizes: readonly number[], headMajor
  */
 export function repeat(tape: Tape, x: Tensor, times: number, single = false): Tensor {
   if (times === 1) return tape.hold(x);
-  const parent = x.node;
   const elements = x.elements * times;
-  const node = parent
-    ? tape.node(elements, x.dtype, () => {
-        const summed = tape.alloc(x.elements, x.dtype);
-        summed.headMajor = true;
-        tape.give(parent, summed);
-      })
-    : null;
-  if (single) {
-    x.buffer.refs += 1;
-    return new Tensor(x.buffer, elements, x.dtype, node);
-  }
+  const node = x.node === null ? null : tape.node(elements, x.dtype, giveHeadMajor, x);
+  if (single) return new Tensor(share(x.buffer), elements, x.dtype, node);
   const buffer = tape.alloc(elements, x.dtype);
   buffer.headMajor = true;
   return new Tensor(buffer, elements, x.dtype, node);
@@ -99,9 +88,8 @@ export function repeat(tape: Tape, x: Tensor, times: number, single = false): Te
 
 /** `repeat(times, 1, 1)`: a real copy for every row; the gradient is summed back. */
 export function repeatRows(tape: Tape, x: Tensor, times: number): Tensor {
-  const parent = x.node;
   const elements = x.elements * times;
-  const node = parent ? tape.node(elements, x.dtype, () => tape.give(parent, tape.alloc(x.elements, x.dtype))) : null;
+  const node = x.node === null ? null : tape.node(elements, x.dtype, giveInOrder, x);
   const buffer = tape.alloc(elements, x.dtype);
   buffer.headMajor = true;
   return new Tensor(buffer, elements, x.dtype, node);
@@ -109,8 +97,7 @@ export function repeatRows(tape: Tape, x: Tensor, times: number): Tensor {
 
 /** A copy of the same tensor in another layout. */
 export function copy(tape: Tape, x: Tensor, headMajor: boolean): Tensor {
-  const parent = x.node;
-  const node = parent ? tape.node(x.elements, x.dtype, (grad) => tape.give(parent, share(grad))) : null;
+  const node = x.node === null ? null : tape.node(x.elements, x.dtype, passOn, x);
   const buffer = tape.alloc(x.elements, x.dtype);
   buffer.headMajor = headMajor;
   return new Tensor(buffer, x.elements, x.dtype, node);
@@ -118,15 +105,13 @@ export function copy(tape: Tape, x: Tensor, headMajor: boolean): Tensor {
 
 /** View as heads: no memory now; the gradient comes back as (batch, tokens, features) and is copied if it lies otherwise. */
 export function viewHeads(tape: Tape, x: Tensor): Tensor {
-  const parent = x.node;
-  const node = parent
-    ? tape.node(x.elements, x.dtype, (grad) => {
-        if (grad.headMajor) tape.give(parent, tape.alloc(x.elements, x.dtype));
-        else tape.give(parent, share(grad));
-      })
-    : null;
-  x.buffer.refs += 1;
-  return new Tensor(x.buffer, x.elements, x.dtype, node);
+  const node = x.node === null ? null : tape.node(x.elements, x.dtype, viewBackward, x);
+  return new Tensor(share(x.buffer), x.elements, x.dtype, node);
+}
+
+function viewBackward(grad: Buffer, node: Node, tape: Tape): void {
+  if (grad.headMajor) giveInOrder(grad, node, tape);
+  else passOn(grad, node, tape);
 }
 
 /** A tensor that is a constant of the step (tables, masks). */

@@ -80,7 +80,7 @@ export class Timeline {
   }
 
   /** Records a transient of `bytes` on top of what is alive. */
-  note(phase: Phase, bytes: number, owners: Float64Array, where: string, at?: Place): void {
+  note(phase: Phase, bytes: number, owners: ArrayLike<number>, where: string, at?: Place): void {
     const sum = this.total() + bytes;
     let peak = this.peaks.get(phase);
     if (!peak) {
