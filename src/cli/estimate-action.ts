@@ -11,7 +11,7 @@ import {
   renderExplanation,
   type TextOptions,
 } from '../report/index.ts';
-import { EXIT } from './exit-codes.ts';
+import { EXIT, worstExitCode } from './exit-codes.ts';
 import { readLaunchArgs } from './launch-args.ts';
 import { createPorts } from './ports.ts';
 import { preflightRequest } from './preflight-request.ts';
@@ -48,11 +48,10 @@ async function estimateFile(path: string, flags: EstimateFlags, terminal: Termin
     ]);
     return EXIT.unreadableConfig;
   }
-  let failed = 0;
-  let count = 0;
-  for await (const { id, estimate, explanation } of estimatePlans(ports, plans.text, flags.explain)) {
-    count++;
+  const codes: number[] = [];
+  for await (const { id, estimate, readable, explanation } of estimatePlans(ports, plans.text, flags.explain)) {
     if (estimate.ok) {
+      codes.push(EXIT.fits);
       const { devicePeakBytes, peakPhase } = estimate.value.vram;
       terminal.out(
         flags.json
@@ -62,12 +61,12 @@ async function estimateFile(path: string, flags: EstimateFlags, terminal: Termin
       if (explanation && !flags.json) terminal.out(renderExplanation(explanation, styleOf(terminal)));
       continue;
     }
-    failed++;
     const [first] = estimate.error;
+    codes.push(readable ? EXIT.cannotEstimate : EXIT.unreadableConfig);
     if (flags.json) terminal.out(JSON.stringify(estimateErrorJson(id, first!)));
     else terminal.out(`${id}  not estimated: ${first!.message}`);
   }
-  if (count === 0) {
+  if (codes.length === 0) {
     showDiagnostics(terminal, [
       error('no-plans', `${path} holds no plan`, {
         location: path,
@@ -76,7 +75,7 @@ async function estimateFile(path: string, flags: EstimateFlags, terminal: Termin
     ]);
     return EXIT.unreadableConfig;
   }
-  return failed === count ? EXIT.cannotEstimate : EXIT.fits;
+  return worstExitCode(codes);
 }
 
 async function estimateLaunches(

@@ -23,6 +23,7 @@ import {
   renderDryRun,
   renderRunEvent,
   renderRunSummary,
+  renderStart,
   runEventJson,
 } from '../report/index.ts';
 import { EXIT } from './exit-codes.ts';
@@ -84,8 +85,12 @@ function dryRunCode(verdict: string | undefined, decision: 'start' | 'stop'): nu
   return verdict === 'unknown' || verdict === undefined ? EXIT.cannotEstimate : EXIT.doesNotFit;
 }
 
+/** Node answers SIGUSR1 with a debugger, where every other program ends. Schedulers send it, also to a run that has not begun. */
+const endEarly = (): never => process.exit(128 + constants.signals.SIGUSR1);
+
 /** `snug run`. */
 export async function runAction(launch: string[], flags: RunFlags, command: Command): Promise<void> {
+  process.on('SIGUSR1', endEarly);
   const continues = flags.continue !== undefined;
   const targets = continues && launch.length === 0 ? [] : readLaunchArgs(launch, command);
   if (targets.length > 1)
@@ -161,11 +166,8 @@ function createTalk(terminal: Terminal, flags: RunFlags, stopSpinner: () => void
     onReport: (report, starts) => {
       stopSpinner();
       if (flags.json) json(checkJson(report));
-      // What keeps a run from being estimated does not keep it from starting, so it is no error then.
-      else if (!(flags.quiet && starts)) terminal.err(renderCheck(report, { ...style, quiet: flags.quiet === true }));
-      if (starts && report.plan?.verdict === 'unknown' && !flags.json && !flags.quiet) {
-        terminal.err('snug: not estimated: it starts as it came, and is watched');
-      }
+      else if (!starts) terminal.err(renderCheck(report, { ...style, quiet: flags.quiet === true }));
+      else if (!flags.quiet) terminal.err(renderStart(report, style));
     },
     confirm: async (changed) => {
       const { createInterface } = await import('node:readline/promises');
@@ -212,6 +214,7 @@ function createTalk(terminal: Terminal, flags: RunFlags, stopSpinner: () => void
         },
       ]);
       for (const [name, heard] of listeners) process.on(name, heard);
+      process.removeListener('SIGUSR1', endEarly);
       return () => {
         for (const [name, heard] of listeners) process.removeListener(name, heard);
       };

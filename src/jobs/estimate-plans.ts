@@ -8,6 +8,8 @@ import { findModel } from './model.ts';
 export interface PlanEstimate {
   readonly id: string;
   readonly estimate: Result<MemoryEstimate>;
+  /** false: the line is no plan; true where there is no estimate: nobody can estimate it. */
+  readonly readable: boolean;
   /** Where it was asked for, and the plan could be estimated. */
   readonly explanation?: MemoryExplanation;
 }
@@ -21,19 +23,20 @@ export async function* estimatePlans(ports: Ports, text: string, explains = fals
 
 async function estimateLine(ports: Ports, line: string, number: number, explains: boolean): Promise<PlanEstimate> {
   const parsed = parseJson(line, number);
-  if (!parsed.ok) return { id: `line ${number}`, estimate: parsed };
+  if (!parsed.ok) return { id: `line ${number}`, estimate: parsed, readable: false };
   const id = idOf(parsed.value) ?? `line ${number}`;
   const plan = parseNativePlan(parsed.value);
-  if (!plan.ok) return { id, estimate: plan };
+  if (!plan.ok) return { id, estimate: plan, readable: false };
+  const readable = true;
   const model = await findModel(ports, plan.value.spec, undefined);
-  if (!model.ok) return { id, estimate: model };
+  if (!model.ok) return { id, estimate: model, readable };
   const values = planValues(plan.value.spec, model.value.facts.checkpointDtype);
-  if (!values.ok) return { id, estimate: values };
-  if (!explains) return { id, estimate: estimateMemory(values.value, model.value.facts) };
+  if (!values.ok) return { id, estimate: values, readable };
+  if (!explains) return { id, estimate: estimateMemory(values.value, model.value.facts), readable };
   const explained = explainMemory(values.value, model.value.facts);
   return explained.ok
-    ? { id, estimate: ok(explained.value.estimate), explanation: explained.value }
-    : { id, estimate: explained };
+    ? { id, estimate: ok(explained.value.estimate), readable, explanation: explained.value }
+    : { id, estimate: explained, readable };
 }
 
 const idOf = (value: unknown): string | undefined => {

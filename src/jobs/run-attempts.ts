@@ -3,9 +3,16 @@ import type { Diagnostic, Ports } from '../core/index.ts';
 import { classify, type Evidence, type Failure } from '../diagnosis/index.ts';
 import { detectHardware, type Hardware, sampleVram } from '../hardware/index.ts';
 import type { MemoryEstimate } from '../memory/index.ts';
-import { type AttemptSummary, secretsIn } from '../report/index.ts';
+import { type AttemptSummary, type RunEvent, secretsIn } from '../report/index.ts';
 import type { SpecChange } from '../spec/index.ts';
-import { type AttemptRequest, defaultTimings, type Stall, startAttempt, startWatcher } from '../supervisor/index.ts';
+import {
+  type AttemptRequest,
+  defaultTimings,
+  type RunningAttempt,
+  type Stall,
+  startAttempt,
+  startWatcher,
+} from '../supervisor/index.ts';
 import { saveLaunch, saveOutcome } from './attempt-files.ts';
 import type { CheckpointWriter } from './checkpoint-of-run.ts';
 import { type ContinueAttempt, saveContinueRecord } from './continue-record.ts';
@@ -71,10 +78,15 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
   const records: AttemptRecord[] = [];
   const summaries: AttemptSummary[] = [];
   const began = ports.now().getTime();
-  let running: { signal: (name: NodeJS.Signals) => void } | undefined;
+  let running: RunningAttempt | undefined;
   let signalled: NodeJS.Signals | undefined;
   let warned = false;
   let requests = 0;
+  /** While the trainer writes. */
+  const tellBetween = (event: RunEvent): void => {
+    host.beginLine(running?.interrupt() ?? []);
+    host.emit(event);
+  };
   const stopListening = host.onSignal((name) => {
     if (name === 'SIGTSTP' || name === 'SIGCONT') {
       running?.signal(name);
@@ -84,7 +96,7 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
     if (running) {
       // SIGUSR1 and SIGUSR2 only warn of an end.
       if (!name.startsWith('SIGUSR')) requests += 1;
-      host.emit({ kind: 'signal-forwarded', signal: name, requests: name.startsWith('SIGUSR') ? 0 : requests });
+      tellBetween({ kind: 'signal-forwarded', signal: name, requests: name.startsWith('SIGUSR') ? 0 : requests });
       running.signal(name);
     }
   });
@@ -180,7 +192,7 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
       ...defaultTimings,
       stopGraceMs: request.request.stopGraceMs ?? defaultTimings.stopGraceMs,
       outputDir: outputDir === undefined || isAbsolute(outputDir) ? outputDir : join(launch.cwd, outputDir),
-      ...stallOf(request.request, (stall, stops) => host.emit({ kind: 'stalled', ...stall, stops })),
+      ...stallOf(request.request, (stall, stops) => tellBetween({ kind: 'stalled', ...stall, stops })),
     });
     running = child;
     saveState('running');
@@ -248,6 +260,8 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
     let planned = continued?.planned ?? firstAttempt(preflight, request.changes);
     await watcher?.ready;
     for (;;) {
+      // It came while there was no trainer to hand it to.
+      if (signalled) return end({ whose: 'trainer', exitCode: undefined, signal: signalled });
       const attempted = await attempt(planned, attemptsBefore + made.length + 1);
       if (!('evidence' in attempted)) return { kind: 'unreadable', diagnostics: attempted };
       made.push(attempted);
@@ -262,8 +276,6 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
         }
         return end(next.ending);
       }
-      // A signal may have come while the card was waited for.
-      if (signalled) return end({ whose: 'trainer', exitCode: undefined, signal: signalled });
       planned = next.planned;
     }
   }

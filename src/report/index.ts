@@ -41,6 +41,7 @@ export { maskSecrets } from './mask-secrets.ts';
 export type { AttemptEnd, RunEvent } from './run-event.ts';
 export { type AttemptSummary, exitText, type RunSummary, renderRunSummary } from './run-summary.ts';
 export { renderRunEvent } from './run-text.ts';
+export { renderStart } from './start-text.ts';
 export type { TextOptions } from './text-options.ts';
 export { refusalDiagnostic } from './verdict.ts';
 

@@ -81,6 +81,7 @@ function killCandidates({ end, failure, hostRamBytes, cgroupLimitBytes }: Attemp
 
 function attemptEnded(event: AttemptEnded, options: TextOptions): string[] {
   const { attempt, end, durationMs, failure, forwardedSignal } = event;
+  if (end.exitCode === undefined && end.signal === undefined) return [`attempt ${attempt} could not be started`];
   const took = `after ${formatDuration(durationMs)}, ${endText(end)}`;
   if (!failure) return [`attempt ${attempt} finished ${took}`, ...peaksSeen(event)];
   if (forwardedSignal !== undefined && (failure.kind === 'not_memory' || failure.kind === 'unknown')) {

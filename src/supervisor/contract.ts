@@ -1,4 +1,4 @@
-import type { Evidence } from '../diagnosis/index.ts';
+import type { Evidence, OutputStream } from '../diagnosis/index.ts';
 import type { Stall } from './stall-watch.ts';
 import type { Watcher } from './watcher/start-watcher.ts';
 
@@ -54,6 +54,8 @@ export interface AttemptRequest {
 export interface RunningAttempt {
   readonly pid: number | undefined;
   readonly signal: (name: NodeJS.Signals) => void;
+  /** Somebody is about to write to the terminal: the streams that are in the middle of a line, which count as ended from then on. */
+  readonly interrupt: () => readonly OutputStream[];
   readonly ended: Promise<Evidence>;
 }
 

@@ -19,6 +19,8 @@ export interface HandedOn {
   readonly finished: () => boolean;
   /** Streams whose last byte was no line end: whoever writes to them next must begin a new line. */
   readonly unfinishedLines: () => readonly OutputStream[];
+  /** The same; they count as ended from then on. */
+  readonly interrupt: () => readonly OutputStream[];
   /** Stops reading, whoever still holds the other end. */
   readonly cutOff: () => void;
   /** Nothing more will be read: the watcher gets what was kept back. */
@@ -64,6 +66,11 @@ export function handOn(
   return {
     finished: () => open.size === 0,
     unfinishedLines: () => [...unfinished],
+    interrupt() {
+      const open = [...unfinished];
+      unfinished.clear();
+      return open;
+    },
     cutOff: () => {
       child.stdout.destroy();
       child.stderr.destroy();

@@ -109,7 +109,7 @@ export const startAttempt: StartAttempt = (request) => {
       unfinishedLines: output.unfinishedLines(),
     };
   };
-  return { pid: child.pid, signal: relay.relay, ended: ended() };
+  return { pid: child.pid, signal: relay.relay, interrupt: output.interrupt, ended: ended() };
 };
 
 function risen(

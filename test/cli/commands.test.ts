@@ -191,7 +191,13 @@ describe('estimate', () => {
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line));
-    expect(code).toBe(0);
+    // Everything that can be answered is, and the worst line decides.
+    expect(code).toBe(3);
+    const exotic = { ...plan, id: 'c', model_config: { model_type: 'no-such' } };
+    box.write('more.jsonl', `${JSON.stringify(plan)}\n${JSON.stringify(exotic)}\n`);
+    expect((await box.run(['estimate', '--plans', 'more.jsonl', '--json'])).exitCode).toBe(12);
+    box.write('good.jsonl', `${JSON.stringify(plan)}\n`);
+    expect((await box.run(['estimate', '--plans', 'good.jsonl', '--json'])).exitCode).toBe(0);
     expect(first.id).toBe('a');
     const terms = Object.values(first.vram.terms as Record<string, number>);
     expect(terms.reduce((sum, bytes) => sum + bytes, 0)).toBe(first.vram.device_peak_bytes);

@@ -40,6 +40,34 @@ describe.skipIf(process.platform === 'win32')(
       expect(bytes('err.bin')).toContain('warning: \xc3\xa9\rbar\r\nlast');
     });
 
+    it('what snug says in the middle of a bar stands on a line of its own, also as JSON', async () => {
+      const bar =
+        'import signal, sys, time; signal.signal(signal.SIGUSR1, lambda *_: sys.exit(0)); sys.stderr.write("\\r 40%|##"); sys.stderr.flush(); time.sleep(600)';
+      const run = sandbox.start(['run', '--json', '--', 'python3', '-c', bar]);
+      await run.seen(/\r 40%/);
+      run.signal('SIGUSR1');
+      const { stderr, exitCode } = await run.ended;
+      expect(exitCode).toBe(0);
+      expect(stderr).toContain('\r 40%|##\n{"event":"signal-forwarded"');
+      const events = stderr.split('\n').filter((line) => line.startsWith('{'));
+      expect(events.map((line) => (JSON.parse(line) as { event?: string }).event)).toContain('attempt-ended');
+    });
+
+    it('a command that is no trainer is started with a word and not lectured', async () => {
+      const { stdout, stderr, exitCode } = await sandbox.run(['run', '--', 'echo', 'hi']);
+      expect({ stdout, exitCode }).toEqual({ stdout: 'hi\n', exitCode: 0 });
+      expect(stderr).toMatch(/^snug: echo is no trainer whose settings are known here: it starts as it came/);
+      expect(stderr).not.toMatch(/error\[|warning\[/);
+    });
+
+    it('a program that may not be executed: exit code 126, and no word of memory', async () => {
+      sandbox.write('plain.sh', 'echo never\n');
+      const { stderr, exitCode } = await sandbox.run(['run', '--', './plain.sh']);
+      expect(exitCode).toBe(126);
+      expect(stderr).toMatch(/attempt 1 could not be started/);
+      expect(stderr).not.toMatch(/memory/);
+    });
+
     it.each([7, 11, 13, 70])(
       'exit code %i of the trainer is ours, and the last line says whose it is',
       async (code) => {

@@ -1,3 +1,4 @@
+import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -50,6 +51,23 @@ describe.skipIf(process.platform === 'win32')('signals to snug', { timeout: TRAI
       expect(sandbox.leftProcesses()).toEqual([]);
     },
   );
+
+  it.each([
+    ['SIGTERM', 143],
+    ['SIGUSR1', 138],
+  ] as const)('%s before there is a trainer: none is started', async (signal, exitCode) => {
+    // The card is looked at once more before the start; this one takes its time to answer.
+    sandbox.write('slow/nvidia-smi', '#!/bin/sh\ntouch asked\nuntil test -e answer; do sleep 0.05; done\nexit 9\n');
+    chmodSync(join(sandbox.folder, 'slow', 'nvidia-smi'), 0o755);
+    const path = `${join(sandbox.folder, 'slow')}:${sandbox.env.PATH}`;
+    const run = sandbox.start(['run', '--gpu', '24GiB', '--', 'touch', 'started'], { PATH: path });
+    await expect.poll(() => sandbox.exists('asked'), { timeout: 60_000, interval: 20 }).toBe(true);
+    run.signal(signal);
+    sandbox.write('answer', '');
+    expect((await run.ended).exitCode).toBe(exitCode);
+    expect(sandbox.exists('started')).toBe(false);
+    expect(sandbox.leftProcesses()).toEqual([]);
+  });
 
   it('a trainer that does not listen is ended by insisting, and not before', async () => {
     const run = sandbox.start(['run', '--', 'python3', PATIENT, '--stubborn']);

@@ -6,6 +6,15 @@ import { ensureBuilt, SETUP_TIMEOUT_MS } from '../support/snug-cli.ts';
 
 const ROUNDS = Number(process.env.SNUG_SOAK_ROUNDS ?? 30);
 
+const random = randomNumbers(20_260_202);
+const below = (limit: number): number => Math.floor(random.next().value * limit);
+/** torchrun and accelerate in turn, two rounds with 2 ranks, two with 4. */
+const SCENARIOS = Array.from({ length: ROUNDS }, (_, at) => {
+  const ranks = at % 4 < 2 ? 2 : 4;
+  const launcher = at % 2 === 0 ? ('torchrun' as const) : ('accelerate' as const);
+  return { round: at + 1, launcher, ranks, failsAtStep: 1 + below(8), failingRank: below(ranks) };
+});
+
 describe.skipIf(process.platform !== 'linux')('a rank that is out of memory at a random step, and hangs', () => {
   let python: string;
   beforeAll(async () => {
@@ -13,13 +22,10 @@ describe.skipIf(process.platform !== 'linux')('a rank that is out of memory at a
     await ensureBuilt();
   }, SETUP_TIMEOUT_MS);
 
-  it(`${ROUNDS} times in a row, under torchrun and accelerate, with 2 and 4 ranks`, async () => {
-    const random = randomNumbers(20_260_202);
-    const below = (limit: number): number => Math.floor(random.next().value * limit);
-    for (let round = 0; round < ROUNDS; round++) {
-      const ranks = round % 4 < 2 ? 2 : 4;
-      const launcher = round % 2 === 0 ? 'torchrun' : 'accelerate';
-      await failAndRecover({ python, launcher, ranks, failsAtStep: 1 + below(8), failingRank: below(ranks) });
-    }
-  });
+  it.each(SCENARIOS)(
+    'round $round: rank $failingRank of $ranks under $launcher, at step $failsAtStep',
+    async (scenario) => {
+      await failAndRecover({ python, ...scenario });
+    },
+  );
 });
