@@ -89,7 +89,8 @@ export function planOfMeasured(row: MeasuredRow): MeasuredPlan | string {
     perDeviceTrainBatchSize: row.micro_batch,
     perDeviceEvalBatchSize: 8,
     eval: false,
-    gradientAccumulationSteps: row.grad_accum ?? 1,
+    // LitGPT's configs all accumulate.
+    gradientAccumulationSteps: row.grad_accum ?? (litgpt ? 2 : 1),
     maxLength,
     packing: row.seq_kind === 'packed',
     paddingFree: row.seq_kind === 'packed' && flash && /axolotl|swift/.test(row.source),
@@ -116,6 +117,7 @@ export function planOfMeasured(row: MeasuredRow): MeasuredPlan | string {
     fusedKernels: kernelsOf(row),
     versions,
     ...(litgpt ? { ownModules: 'litgpt' } : {}),
+    ...(/torchtune|torchtitan/.test(row.source) ? { syncsEachMicroBatch: true } : {}),
     // LitGPT's older scripts begin with their one longest row. fsdp_qlora's train.py has all rows of one length.
     ...((litgpt && row.seq_kind !== 'exact') || /fsdp_qlora/.test(row.source) ? { holdsLastLoss: true } : {}),
     torchCompile: row.extras.compile === true,
@@ -195,7 +197,7 @@ function precisionOf(row: MeasuredRow): PlanValues['mixedPrecision'] {
 /** Trainers on transformers before 5 leave torch's default, reentrant. */
 function checkpointingOf(row: MeasuredRow): GradientCheckpointing {
   const enabled = row.grad_checkpointing === true;
-  const useReentrant = !/litgpt|torchtune|torchtitan|\/ao|ml-engineering|axolotl/i.test(row.source);
+  const useReentrant = !/litgpt|torchtune|torchtitan|\/ao|ml-engineering|axolotl|Liger-Kernel/i.test(row.source);
   const offload = row.extras.activation_offload === true || row.extras.activation_offloading === 'true';
   return { enabled, useReentrant, everyNLayers: 1, offload };
 }
@@ -299,6 +301,8 @@ function kernelsOf(row: MeasuredRow): readonly FusedKernel[] {
   const { extras } = row;
   if (extras.fused_ce_rms_rope_triton === true)
     return row.method_detail.lora_dropout ? ['norm', 'rotary'] : ['norm', 'rotary', 'lora'];
+  // Its example patched the classes after the model was made of them: functions and forward methods took effect, modules did not.
+  if (/Liger-Kernel/.test(row.source) && extras.liger === true) return ['rotary'];
   if (extras.liger === true || Array.isArray(extras.liger)) return ['norm', 'rotary', 'gate'];
   return [];
 }

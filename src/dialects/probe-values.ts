@@ -41,6 +41,7 @@ export function probeValues(spec: TrainingSpec): Probes {
     optimTargetModules: [],
     optimizerInBackward: [],
     embeddingsInFp32: [],
+    syncsEachMicroBatch: [],
     ownModules: [],
     holdsLastLoss: [],
     labelSmoothingFactor: [],

@@ -3,6 +3,7 @@ import { optimizerCost } from './optimizer-cost.ts';
 import { findOptimizer } from './optimizers/index.ts';
 import type { ParameterPlan } from './parameters.ts';
 import {
+  accumulatedBytes,
   communicationBytes,
   flatGradientBytes,
   gatheringOf,
@@ -31,6 +32,10 @@ export function residentsOf(
   return {
     weightBytes: offloaded.includes('parameters') ? 0 : weightBytes,
     gradientBytes: onDevice ? gradients : 0,
+    accumulatedBytes:
+      values.gradientAccumulationSteps > 1 && !inBackward && (onDevice || sharding.accumulatesWhole)
+        ? accumulatedBytes(plan, sharding)
+        : 0,
     gradientShare: onDevice && !inBackward ? sharding.gradientShare : 0,
     communicationBytes: communication,
     gathering: gatheringOf(plan, sharding, values.distributed.strategy),

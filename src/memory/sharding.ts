@@ -2,6 +2,7 @@ import type { FloatDType } from '../core/index.ts';
 import { dataParallelSize, type PlanValues, type Strategy } from '../spec/index.ts';
 import { dtypeCode, type ParameterPlan } from './parameters.ts';
 import { F32, widthOf } from './tape/tape.ts';
+import { versionFacts } from './versions.ts';
 
 /**
  * How a run's states are spread over ranks, and what that costs in buffers. Sources: deepspeed/runtime/zero (stage_1_and_2,
@@ -24,6 +25,11 @@ export interface Sharding {
    * inputs of reentrant checkpoints, which are leaves, and with them their gradients, until the backward pass has ended.
    */
   readonly holdsInputs: boolean;
+  /**
+   * Gradients of earlier micro batches are whole: FSDP reduces nothing under `no_sync`, which accumulation runs under
+   * (torch/distributed/fsdp/_runtime_utils.py `_post_backward_hook`, accelerate/accelerator.py `no_sync`).
+   */
+  readonly accumulatesWhole: boolean;
 }
 
 export function shardingOf(values: PlanValues): Sharding {
@@ -40,6 +46,7 @@ export function shardingOf(values: PlanValues): Sharding {
     masterWeights: false,
     storesFp32: false,
     holdsInputs: false,
+    accumulatesWhole: false,
     engine: ranks > 1 && strategy !== 'none' && strategy !== 'dp' ? 'ddp' : 'none',
   };
   switch (strategy) {
@@ -73,6 +80,8 @@ export function shardingOf(values: PlanValues): Sharding {
           values.method !== 'full' &&
           values.gradientCheckpointing.enabled &&
           values.gradientCheckpointing.useReentrant,
+        accumulatesWhole:
+          !values.syncsEachMicroBatch && (strategy !== 'fsdp2' || versionFacts(values.versions).unsyncedFsdp2),
         weightShare: 1 / shards,
         gradientShare: 1 / shards,
         stateShare: 1 / shards,
@@ -96,6 +105,10 @@ export function shardedWeightBytes(plan: ParameterPlan, sharding: Sharding, stor
 /** Gradients one device keeps until the optimizer step, bytes. */
 export const shardedGradientBytes = ({ trained }: ParameterPlan, sharding: Sharding): number =>
   Math.ceil((sharding.storesFp32 ? trained.elements * 4 : trained.bytes) * sharding.gradientShare);
+
+/** Gradients that earlier micro batches have left when the last one runs, bytes. */
+export const accumulatedBytes = (plan: ParameterPlan, sharding: Sharding): number =>
+  sharding.accumulatesWhole ? plan.trained.bytes : shardedGradientBytes(plan, sharding);
 
 /** fp32 copies of the trainable weights, bytes per device. */
 export const masterBytes = (plan: ParameterPlan, sharding: Sharding): number =>

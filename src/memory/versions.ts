@@ -10,6 +10,8 @@ export interface VersionFacts {
   readonly loopsExperts: boolean;
   /** 4-bit layers keep their input (bitsandbytes MatMul4Bit up to 0.43.0). */
   readonly keepsQuantisedInputs: boolean;
+  /** Accumulation leaves FSDP 2's gradients unreduced, as FSDP 1's: accelerate does so from 1.11 on, of the time of transformers 5. */
+  readonly unsyncedFsdp2: boolean;
 }
 
 const KNOWN = new Map<string, VersionFacts>();
@@ -27,6 +29,7 @@ const read = ({ transformers, bitsandbytes }: Versions): VersionFacts => ({
   rebindsLogits: isBefore(transformers, '4.46'),
   loopsExperts: isBefore(transformers, '5'),
   keepsQuantisedInputs: bitsandbytes !== undefined && isBefore(bitsandbytes, '0.43.1'),
+  unsyncedFsdp2: !isBefore(transformers, '5'),
 });
 
 /** Whether `version` (`4.48.1`) comes before `other` (`4.50`); text that is not a version counts as the newest. */

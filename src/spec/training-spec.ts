@@ -146,6 +146,8 @@ export interface TrainingValues {
   maxGradNorm: number;
   /** Each parameter is updated as soon as its gradient is there, which then ends (torchtune's `optimizer_in_bwd`); not said: no. */
   optimizerInBackward?: boolean;
+  /** Sharded gradients are reduced over the ranks after every micro batch; not said: after an optimizer step's last one only. */
+  syncsEachMicroBatch?: boolean;
   /** The trainer builds the model of modules of its own; not said: those of transformers. */
   ownModules?: OwnModules;
   /** The training loop still names loss and logits of one micro batch while the next one runs; not said: no. */

@@ -109,7 +109,18 @@ function readRare(reader: SettingReader): TrainingSpec {
     ...(smoothing ? { labelSmoothingFactor: smoothing } : {}),
     ...(noise?.value ? { neftuneNoiseAlpha: noise as Setting<number> } : {}),
     ...(compile ? { torchCompile: compile } : {}),
+    ...readSync(reader),
   };
+}
+
+/** `sync_each_batch` of accelerate's GradientAccumulationPlugin, two levels down; a config in a file of its own is not opened. */
+function readSync(reader: SettingReader): Pick<TrainingSpec, 'syncsEachMicroBatch'> {
+  const { raw } = reader.values.find('accelerator_config') ?? {};
+  if (raw === undefined || raw === null || (typeof raw === 'string' && !/^\s*\{/.test(raw))) return {};
+  const config = reader.given(['accelerator_config'], toMap);
+  const accumulation = toMap(config?.value?.gradient_accumulation_kwargs ?? null);
+  const sync = accumulation.ok ? accumulation.value.sync_each_batch : undefined;
+  return config && sync !== undefined ? { syncsEachMicroBatch: { value: sync === true, origin: config.origin } } : {};
 }
 
 /** transformers: one word `all-linear` (or with an underscore), else names and patterns. */

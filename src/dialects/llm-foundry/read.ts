@@ -39,6 +39,8 @@ export function readFoundry(
   const spec: TrainingSpec = {
     ...model.spec,
     ...readTraining(reader),
+    // Composer's `ddp_sync_context` leaves FSDP as it is.
+    syncsEachMicroBatch: { value: true, origin: FOUNDRY },
     ...batch.spec,
     ...readLength(reader),
     gradientCheckpointing: fsdp.gradientCheckpointing,

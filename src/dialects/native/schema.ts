@@ -158,6 +158,7 @@ function buildSchema() {
     loss_impl: z.optional(z.enum(['full', 'chunked', 'fused', 'fused_logits', 'chunked_logits'])),
     fused_kernels: z.optional(z.array(z.enum(['norm', 'rotary', 'gate', 'lora']))),
     optimizer_in_backward: z.optional(yes),
+    syncs_each_micro_batch: z.optional(yes),
     output_dir: z.optional(text),
     save_total_limit: z.optional(z.nullable(count)),
     resume: z.optional(text),

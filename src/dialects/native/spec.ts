@@ -76,6 +76,7 @@ export function nativeSpec(
     lossImpl: say('loss_impl', values.loss_impl, 'full'),
     fusedKernels: only('fused_kernels', values.fused_kernels),
     optimizerInBackward: only('optimizer_in_backward', values.optimizer_in_backward),
+    syncsEachMicroBatch: only('syncs_each_micro_batch', values.syncs_each_micro_batch),
     outputDir: only('output_dir', values.output_dir),
     saveTotalLimit: only<number | null>('save_total_limit', values.save_total_limit),
     versions: only('versions', versionsOf(values)),

@@ -84,6 +84,8 @@ export function readTorchtune(
     optim: optimizer.setting,
     ...step.spec,
     lossImpl: readLoss(reader, recipe),
+    // No recipe switches the reduction off between micro batches.
+    syncsEachMicroBatch: { value: true, origin: TORCHTUNE },
     ...(compile ? { torchCompile: { value: true, origin: compile.origin } } : {}),
     dataloaderNumWorkers: { value: 0, origin: TORCHTUNE },
     dataloaderPinMemory: { value: false, origin: TORCHTUNE },

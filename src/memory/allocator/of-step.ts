@@ -53,8 +53,7 @@ export function playingOf(
       residents.lastingCommunicationBytes +
       // Gathered on a stream of its own: what is freed there serves nothing else.
       (shards ? residents.communicationBytes + 2 * residents.gathering.layerBytes : 0) +
-      // Gradients of earlier micro batches are there throughout.
-      (values.gradientAccumulationSteps > 1 ? residents.gradientBytes : 0),
+      residents.accumulatedBytes,
     script,
     // Two moments a tensor; other optimizers' sums are spread alike.
     states: spread(trainable, statesBytes / 2).map((list) => ({ ...list, copies: 2 })),

@@ -28,6 +28,8 @@ const ENGINE = owner('inferenceEngine');
 export interface Residents {
   readonly weightBytes: number;
   readonly gradientBytes: number;
+  /** Gradients of earlier micro batches of the same step; 0: there are none. */
+  readonly accumulatedBytes: number;
   /** Share of a layer's gradients that stays after its backward pass. */
   readonly gradientShare: number;
   readonly communicationBytes: number;
@@ -102,7 +104,7 @@ export function walkStep(input: StepInput): StepResult {
 
   // The last micro batch of an accumulated step: the gradients of the earlier ones are there throughout.
   const accumulated = values.gradientAccumulationSteps > 1;
-  if (accumulated) timeline.add(GRADIENTS, residents.gradientBytes);
+  timeline.add(GRADIENTS, residents.accumulatedBytes);
   const batch = values.perDeviceTrainBatchSize * objective.rowsPerRow;
   const heldBytes = heldByLastLoss(description, values, input.plan);
   timeline.add(ACTIVATIONS, heldBytes);
@@ -111,7 +113,8 @@ export function walkStep(input: StepInput): StepResult {
   tape.byteMasks = input.cuda;
   const recorder = input.records ? new Recorder() : undefined;
   if (recorder) tape.log = [];
-  tape.gradientsExist = accumulated;
+  // A unit of FSDP joins its gradients before they are added to anything.
+  tape.gradientsExist = accumulated && !input.shards;
   tape.update = updateInBackward(input);
   const pass = forwardPass(
     { ...passInput(input, timeline, tape, batch), ...comparison(input, timeline, 'forward', batch), recorder },
@@ -121,8 +124,20 @@ export function walkStep(input: StepInput): StepResult {
   // Naming the next loss lets go of the last one.
   timeline.add(ACTIVATIONS, -heldBytes);
   // FSDP reduces the head's gradients with those of the embedding, its unit's last.
-  timeline.keep(GRADIENTS, residents.gradientShare, input.shards && residents.gradientShare > 0 ? 1 : undefined);
+  const { gradientShare } = residents;
+  timeline.keep(
+    GRADIENTS,
+    accumulated && input.shards ? 0 : gradientShare,
+    input.shards && gradientShare > 0 ? 1 : undefined,
+  );
   pass.backward();
+  if (input.shards && values.method === 'full') {
+    // The root unit's gradients, the head's already counted, and the tensor they are joined in.
+    const joining = new Float64Array(timeline.now.length);
+    joining[GRADIENTS] = input.plan.rootBytes - timeline.firstKept;
+    joining[COMMUNICATION] = input.plan.rootBytes;
+    timeline.note('backward', joining[GRADIENTS] + joining[COMMUNICATION], joining, 'gradients of embedding and head');
+  }
   // What outlives its own op ends with the graph: views that gradients of a prefix are, inputs of 8-bit layers.
   if (values.method === 'prefix_tuning' || values.quantization?.quantType === 'int8') {
     for (const owner of [ACTIVATIONS, TEMPORARY]) timeline.now[owner] = 0;

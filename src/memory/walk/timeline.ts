@@ -28,6 +28,8 @@ export class Timeline {
 
   constructor(private readonly records = false) {}
 
+  /** What the first segment after `keep` has left to its owner, bytes. */
+  firstKept = 0;
   private reduced = -1;
   private share = 1;
   private nextShare = 1;
@@ -64,6 +66,7 @@ export class Timeline {
     if (grows) this.settle(segment, times - 1);
     this.note(phase, segment.peak, segment.peakOwners, where, segment.at);
     this.settle(segment, grows ? 1 : times);
+    if (this.share !== this.nextShare) this.firstKept = this.share * segment.endOwners[this.reduced]!;
     this.share = this.nextShare;
   }
 

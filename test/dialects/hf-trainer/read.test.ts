@@ -338,6 +338,16 @@ describe('engines in the flags', () => {
     });
   });
 
+  it.each([
+    ['each micro batch', '{"gradient_accumulation_kwargs": {"sync_each_batch": true}}', true],
+    ['the last one only, said', '{"gradient_accumulation_kwargs": {"sync_each_batch": false}}', false],
+    ['the last one only', '{"split_batches": true}', undefined],
+    ['what a file says, which is not opened', 'acc.json', undefined],
+  ])('reduces gradients after %s', (_, config, expected) => {
+    const reading = read(`torchrun --nproc-per-node 2 tune.py --do_train --accelerator_config '${config}'`);
+    expect(reading.spec.syncsEachMicroBatch?.value).toBe(expected);
+  });
+
   it('says that a DeepSpeed file is missing', () => {
     expect(problemsOf('python tune.py --do_train --deepspeed zero9.json').map((each) => each.location)).toEqual([
       'zero9.json',

@@ -191,6 +191,12 @@ describe('a config', () => {
   });
 });
 
+it('reduces gradients after every micro batch', () => {
+  expect(
+    read('tune run lora_finetune_single_device --config otter.yaml', withYaml(yaml)).spec.syncsEachMicroBatch?.value,
+  ).toBe(true);
+});
+
 describe('a step inside the backward pass', () => {
   const full = yaml
     .replace('.lora_llama', '.llama')
