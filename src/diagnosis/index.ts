@@ -10,4 +10,11 @@ export { cleanControls } from './normalise.ts';
 export { readLog } from './read-log.ts';
 export { type LookId, looksOf, type RemedyId, remediesOf } from './remedies.ts';
 export { type Verdict, verdictOf } from './verdict.ts';
-export { createLineWatcher, type FatalHit, type LineWatcher, type OutputStream, type WatchedOutput } from './watch.ts';
+export {
+  createLineWatcher,
+  type FatalHit,
+  type LineWatcher,
+  type OutputStream,
+  type SkippedTo,
+  type WatchedOutput,
+} from './watch.ts';

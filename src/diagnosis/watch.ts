@@ -250,8 +250,10 @@ export function createLineWatcher(): LineWatcher {
     skip(lines, to) {
       if (to) splitters[to.stream].breakOff(to.place === 'inside');
       counter.skip(lines, to && to.place !== 'line' ? to.stream : undefined);
-      openMessages.clear();
-      for (const reader of readers.values()) reader.close();
+      // A flood of one stream takes no traceback of the other apart.
+      const isCutOff = (key: string): boolean => to === undefined || key.startsWith(`${to.stream}/`);
+      for (const key of [...openMessages.keys()].filter(isCutOff)) openMessages.delete(key);
+      for (const [key, reader] of readers) if (isCutOff(key)) reader.close();
     },
     linesSeen: counter.seen,
     end() {

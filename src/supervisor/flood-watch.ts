@@ -6,13 +6,14 @@ import {
   scanForHints,
   shapeAt,
 } from '../diagnosis/index.ts';
+import { afterFirstLine, createHeldEnd, type HeldEnd } from './held-end.ts';
 
 /** Part of the time that may go into taking lines apart; a chatty trainer needs a hundredth of it. */
 const SHARE_OF_TIME = 0.05;
 /** And how much of it at once, milliseconds. */
 const AT_ONCE_MS = 250;
-/** Kept back while skipping: the traceback above a message. */
-const CONTEXT = 32 * 1024;
+/** A line that goes on for longer than this is passed over in its middle. */
+const LONG_LINE = 32 * 1024;
 /** Read in full after a telling word: the rest of the message, and whether training goes on. */
 const AFTER = 128 * 1024;
 /** The same line with other figures, over and over, is read no more. */
@@ -23,12 +24,12 @@ const LONGEST_WORD = 64;
 /** What of a line before a word tells its shape. */
 const LINE_HEAD = 128;
 const NEWLINE = 0x0a;
-const RETURN = 0x0d;
+const STREAMS: readonly OutputStream[] = ['stdout', 'stderr'];
 
 /** Watches output of any speed. */
 export interface FloodWatch {
-  /** Keeps `chunk` for a while: its bytes must not change afterwards. */
-  readonly push: (stream: OutputStream, chunk: Buffer) => FatalHit | undefined;
+  /** `lines`: how many line ends are in `chunk`, where that is known already. Its bytes may change afterwards. */
+  readonly push: (stream: OutputStream, chunk: Buffer, lines?: number) => FatalHit | undefined;
   /** Hands on what was kept back. Before `end` of the watcher. */
   readonly end: () => void;
 }
@@ -39,23 +40,14 @@ export interface FloodBudget {
   readonly atOnceMs?: number;
 }
 
-/** What was searched, and is not handed on. */
-interface Held {
-  readonly chunks: Buffer[];
-  bytes: number;
-}
-
 interface Lane {
   /** The end of what was skipped. Undefined: nothing is being skipped. */
-  held: Held | undefined;
+  held: HeldEnd | undefined;
   /** Bytes that are read in full, whatever it costs. */
   open: number;
   /** Bytes read since a line began that has not ended. */
   unended: number;
 }
-
-/** Behind the first line end of `bytes`, a refresh of a bar only where there is no other; 0: there is none. */
-const afterFirstLine = (bytes: Buffer): number => bytes.indexOf(NEWLINE) + 1 || bytes.indexOf(RETURN) + 1;
 
 /**
  * Every line is read as long as they come at a pace that costs little. A flood is searched for words of the signatures instead, and
@@ -78,8 +70,14 @@ export function createFloodWatch(
     budgetMs = Math.min(atOnceMs, budgetMs + (at - last) * share);
     last = at;
   };
+  const passOver = (stream: OutputStream, held: HeldEnd): void => {
+    const letGo = held.takeLetGo();
+    if (letGo) watcher.skip(letGo.lines, { stream, place: letGo.place });
+  };
   const read = (stream: OutputStream, bytes: Uint8Array): FatalHit | undefined => {
     const began = performance.now();
+    // The lines of both streams are counted together.
+    for (const other of STREAMS) if (other !== stream && lanes[other].held) passOver(other, lanes[other].held);
     const hit = watcher.push(stream, bytes);
     budgetMs -= performance.now() - began;
     return hit;
@@ -96,70 +94,59 @@ export function createFloodWatch(
     return telling;
   };
   /** A word may be cut by the border between what is held and what comes. */
-  const tellsAtBorder = (before: Buffer | undefined, chunk: Buffer): boolean => {
-    if (!before) return false;
+  const tellsAtBorder = (before: Buffer, chunk: Buffer): boolean => {
+    if (before.length === 0) return false;
     const end = before.subarray(Math.max(0, before.length - LONGEST_WORD - LINE_HEAD));
     const seam = Buffer.concat([end, chunk.subarray(0, LONGEST_WORD)]);
     return tells(seam, Math.max(0, end.length - LONGEST_WORD), end.length);
   };
-  /** Passes over the oldest chunks; what stays begins where a line does, unless a line is longer than all of it. */
-  const letGo = (stream: OutputStream, held: Held): void => {
-    while (held.chunks.length > 1 && held.bytes - held.chunks[0]!.length >= CONTEXT) {
-      const oldest = held.chunks.shift()!;
-      const next = held.chunks[0]!;
-      const cut = afterFirstLine(next);
-      held.chunks[0] = next.subarray(cut);
-      held.bytes -= oldest.length + cut;
-      const lines = countNewlines(oldest, 0, oldest.length) + countNewlines(next, 0, cut);
-      const place = cut === 0 ? 'inside' : next[cut - 1] === NEWLINE ? 'line' : 'refresh';
-      watcher.skip(lines, { stream, place });
-    }
-  };
   const handOn = (stream: OutputStream, lane: Lane): FatalHit | undefined => {
     const { held } = lane;
+    if (!held) return undefined;
+    passOver(stream, held);
     lane.held = undefined;
-    let hit: FatalHit | undefined;
-    for (const chunk of held?.chunks ?? []) hit = read(stream, chunk) ?? hit;
-    return hit;
+    return read(stream, held.bytes());
   };
-  const skim = (stream: OutputStream, lane: Lane, chunk: Buffer): FatalHit | undefined => {
-    let hit: FatalHit | undefined;
-    let fresh = chunk;
-    if (!lane.held) {
-      // The line that has begun is read to its end, unless it has none.
-      const end = afterFirstLine(chunk);
-      lane.unended = end === 0 ? lane.unended + chunk.length : 0;
-      if (end === 0 && lane.unended < CONTEXT) return read(stream, chunk);
-      hit = end === 0 ? undefined : read(stream, chunk.subarray(0, end));
-      fresh = chunk.subarray(end);
-      lane.held = { chunks: [], bytes: 0 };
-    }
+  const skim = (stream: OutputStream, lane: Lane, chunk: Buffer, lines: number): FatalHit | undefined => {
     const { held } = lane;
-    if (tellsAtBorder(held.chunks.at(-1), fresh) || tells(fresh, 0, fresh.length)) {
+    if (held) {
+      if (!tellsAtBorder(held.bytes(), chunk) && !tells(chunk, 0, chunk.length)) {
+        held.add(chunk, lines);
+        return undefined;
+      }
       const before = handOn(stream, lane);
       lane.open = AFTER;
-      return read(stream, fresh) ?? before ?? hit;
+      return read(stream, chunk) ?? before;
     }
-    held.chunks.push(fresh);
-    held.bytes += fresh.length;
-    letGo(stream, held);
+    // The line that has begun is read to its end, unless it has none.
+    const end = afterFirstLine(chunk);
+    lane.unended = end === 0 ? lane.unended + chunk.length : 0;
+    if (end === 0 && lane.unended < LONG_LINE) return read(stream, chunk);
+    // Some words begin with a line end.
+    if (tells(chunk, Math.max(0, end - 1), chunk.length)) {
+      lane.open = AFTER;
+      return read(stream, chunk);
+    }
+    lane.held = createHeldEnd();
+    const hit = end === 0 ? undefined : read(stream, chunk.subarray(0, end));
+    lane.held.add(chunk.subarray(end), lines - (chunk[end - 1] === NEWLINE ? 1 : 0));
     return hit;
   };
 
   return {
-    push(stream, chunk) {
+    push(stream, chunk, lines) {
       refill();
       const lane = lanes[stream];
       if (lane.open > 0) {
         lane.open -= chunk.length;
         return read(stream, chunk);
       }
-      if (budgetMs <= 0) return skim(stream, lane, chunk);
+      if (budgetMs <= 0) return skim(stream, lane, chunk, lines ?? countNewlines(chunk, 0, chunk.length));
       const before = handOn(stream, lane);
       return read(stream, chunk) ?? before;
     },
     end() {
-      for (const stream of ['stdout', 'stderr'] as const) handOn(stream, lanes[stream]);
+      for (const stream of STREAMS) handOn(stream, lanes[stream]);
     },
   };
 }

@@ -1,4 +1,5 @@
 import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
+import { createByteQueue, type QueuedPiece } from './byte-queue.ts';
 
 /** Waiting bytes held in memory before they go to disk. */
 const IN_MEMORY = 4 * 1024 * 1024;
@@ -14,6 +15,7 @@ const REST_MS = 50;
  * the trainer never waits for a terminal or a pager, and memory stays bounded.
  */
 export interface Forwarder {
+  /** `chunk` may be overwritten afterwards: what has to wait of it is copied. */
   readonly write: (chunk: Uint8Array) => void;
   /** Resolves once everything is handed over, or the other side is gone, or takes nothing for `stalledMs`. */
   readonly flush: (stalledMs: number) => Promise<void>;
@@ -28,6 +30,19 @@ function guard(target: NodeJS.WritableStream): void {
   target.on('error', () => {});
 }
 
+/**
+ * The descriptor behind one of our own streams, to write to it without the stream: a flood spends more in that than in the kernel.
+ * A pipe does not wait (Node has it not block), a file takes everything. A terminal would wait; it is left to its stream.
+ */
+function descriptorOf(target: NodeJS.WritableStream): number | undefined {
+  const own = [process.stdout, process.stderr].find((stream) => stream === target);
+  return own && !own.isTTY ? own.fd : undefined;
+}
+
+/** Bytes that a stream has taken and not written yet. */
+const behind = (target: NodeJS.WritableStream): number =>
+  (target as { readonly writableLength?: number }).writableLength ?? 0;
+
 /** Where the bytes come from. */
 export interface Source {
   readonly pause: () => unknown;
@@ -35,8 +50,8 @@ export interface Source {
 }
 
 export function createForwarder(target: NodeJS.WritableStream, spoolPath: string, source?: Source): Forwarder {
-  const waiting: Uint8Array[] = [];
-  let waitingBytes = 0;
+  const descriptor = descriptorOf(target);
+  const waiting = createByteQueue();
   let spool: number | undefined;
   let spoolRead = 0;
   let spoolWritten = 0;
@@ -63,23 +78,40 @@ export function createForwarder(target: NodeJS.WritableStream, spoolPath: string
     }, REST_MS);
   };
 
-  const isIdle = (): boolean => broken || (!blocked && waiting.length === 0 && spoolRead === spoolWritten);
+  const isIdle = (): boolean => broken || (!blocked && waiting.length() === 0 && spoolRead === spoolWritten);
   const dropSpool = (): void => {
     if (spool === undefined) return;
     closeSync(spool);
     spool = undefined;
     spoolRead = spoolWritten = 0;
   };
-  const hand = (chunk: Uint8Array): void => {
+  const hand = (bytes: Buffer, onWritten?: () => void): void => {
     progress++;
     // A stream calls its `write` callback in any case; `false` asks to wait for `drain`.
-    if (!target.write(chunk as Buffer)) blocked = true;
+    if (!target.write(bytes, onWritten)) blocked = true;
+  };
+  /** How much of it was taken at once. What is the matter with the rest, the stream finds out. */
+  const handDirectly = (bytes: Uint8Array): number => {
+    if (descriptor === undefined || behind(target) > 0) return 0;
+    try {
+      progress++;
+      return writeSync(descriptor, bytes);
+    } catch {
+      return 0;
+    }
+  };
+  const handPiece = (piece: QueuedPiece): void => {
+    const done = handDirectly(piece.bytes);
+    // A stream of somebody else's may keep what it is given.
+    if (descriptor === undefined) hand(piece.bytes);
+    else if (done === piece.bytes.length) waiting.giveBack(piece);
+    else hand(piece.bytes.subarray(done), () => waiting.giveBack(piece));
   };
   const pump = (): void => {
-    while (!blocked && !broken && waiting.length > 0) {
-      const chunk = waiting.shift()!;
-      waitingBytes -= chunk.length;
-      hand(chunk);
+    while (!blocked && !broken) {
+      const piece = waiting.take();
+      if (!piece) break;
+      handPiece(piece);
     }
     while (!blocked && !broken && spool !== undefined && spoolRead < spoolWritten) {
       const piece = Buffer.allocUnsafe(Math.min(PIECE, spoolWritten - spoolRead));
@@ -87,15 +119,14 @@ export function createForwarder(target: NodeJS.WritableStream, spoolPath: string
       hand(piece);
     }
     if (spoolRead === spoolWritten) dropSpool();
-    if (waitingBytes <= REST_OVER_AT) endRest();
-    if (waiting.length === 0 && spool === undefined) tooSlow = false;
+    if (waiting.length() <= REST_OVER_AT) endRest();
+    if (waiting.length() === 0 && spool === undefined) tooSlow = false;
     if (isIdle()) onIdle?.();
   };
   const store = (chunk: Uint8Array): void => {
-    if (spool === undefined && waitingBytes + chunk.length <= IN_MEMORY) {
-      waiting.push(chunk);
-      waitingBytes += chunk.length;
-      if (waitingBytes >= REST_AT) rest();
+    if (spool === undefined && waiting.length() + chunk.length <= IN_MEMORY) {
+      waiting.add(chunk);
+      if (waiting.length() >= REST_AT) rest();
       return;
     }
     try {
@@ -121,8 +152,7 @@ export function createForwarder(target: NodeJS.WritableStream, spoolPath: string
   };
   const onBroken = (): void => {
     broken = true;
-    waiting.length = 0;
-    waitingBytes = 0;
+    waiting.clear();
     dropSpool();
     endRest();
     onIdle?.();
@@ -135,8 +165,14 @@ export function createForwarder(target: NodeJS.WritableStream, spoolPath: string
   return {
     write(chunk) {
       if (broken) return;
-      if (blocked || waiting.length > 0 || spool !== undefined) store(chunk);
-      else hand(chunk);
+      if (blocked || waiting.length() > 0 || spool !== undefined) {
+        store(chunk);
+        return;
+      }
+      const done = handDirectly(chunk);
+      if (done === chunk.length) return;
+      waiting.add(chunk.subarray(done));
+      pump();
     },
     async flush(stalledMs) {
       if (!isIdle()) {

@@ -7,9 +7,9 @@ const NEWLINE = 0x0a;
 export interface LineLeads {
   /**
    * Emits `bytes` with `lead` behind every line end but one at the very end; with `leadFirst` also in front. What is emitted is
-   * overwritten by the next call.
+   * overwritten by the next call. Returns how many line ends there were.
    */
-  readonly add: (bytes: Buffer, lead: Buffer, leadFirst: boolean, emit: (bytes: Uint8Array) => void) => void;
+  readonly add: (bytes: Buffer, lead: Buffer, leadFirst: boolean, emit: (bytes: Uint8Array) => void) => number;
 }
 
 /**
@@ -29,6 +29,7 @@ export function createLineLeads(): LineLeads {
   };
   return {
     add(bytes, lead, leadFirst, emit) {
+      let lines = 0;
       if (leadFirst) put(lead);
       for (let begin = 0; begin < bytes.length; begin += PIECE_BYTES) {
         const length = bytes.copy(work, 0, begin, begin + PIECE_BYTES);
@@ -40,11 +41,13 @@ export function createLineLeads(): LineLeads {
           work.copyWithin(filled, from, to);
           filled += to - from;
           from = to;
-          const ended = work[to - 1] === NEWLINE;
-          if (ended && !(isLast && to === length)) put(lead);
+          if (work[to - 1] !== NEWLINE) continue;
+          lines++;
+          if (!(isLast && to === length)) put(lead);
         }
       }
       flush(emit);
+      return lines;
     },
   };
 }

@@ -13,7 +13,8 @@ const LINE_BREAK = Buffer.from([NEWLINE]);
  * Written at once, so that nothing is lost when we are killed; a full disk ends the log, not the run.
  */
 export interface OutputLog {
-  readonly write: (stream: OutputStream, chunk: Buffer) => void;
+  /** Returns how many lines end in `chunk`, where writing has told. The chunk may be overwritten afterwards. */
+  readonly write: (stream: OutputStream, chunk: Buffer) => number | undefined;
   readonly close: () => void;
   /** Why writing ended early, errno name. */
   readonly failure: () => string | undefined;
@@ -46,19 +47,25 @@ export function openOutputLog(path: string, options: OutputLogOptions | 'again')
   attempt(() => {
     file = options === 'again' ? reopenLogFile(path) : createLogFile(path, options.limitBytes);
   });
-  const write = (stream: OutputStream, bytes: Buffer): void => {
-    if (!file || failure !== undefined || bytes.length === 0) return;
+  const write = (stream: OutputStream, bytes: Buffer): number | undefined => {
+    if (!file || failure !== undefined || bytes.length === 0) return undefined;
+    let lines: number | undefined;
     const changed = !atLineStart && owner !== stream;
     const leadFirst = atLineStart || changed;
     owner = stream;
     atLineStart = bytes.at(-1) === NEWLINE;
     attempt(() => {
       if (changed) file!.append(LINE_BREAK);
-      leads.add(bytes, LEAD[stream], leadFirst, file!.append);
+      lines = leads.add(bytes, LEAD[stream], leadFirst, file!.append);
     });
+    return lines;
   };
   return {
-    write: (stream, chunk) => write(stream, filters[stream].take(chunk)),
+    write(stream, chunk) {
+      const bytes = filters[stream].take(chunk);
+      const lines = write(stream, bytes);
+      return bytes === chunk ? lines : undefined;
+    },
     close() {
       for (const stream of ['stdout', 'stderr'] as const) write(stream, filters[stream].rest());
       if (file) attempt(() => file!.close());

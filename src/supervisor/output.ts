@@ -51,16 +51,16 @@ export function handOn(
   const forwarders = (['stdout', 'stderr'] as const).map((name) => {
     const source = child[name];
     const forwarder = createForwarder(request[name], `${request.logPath}.${name}.waiting`, source);
-    source.on('data', (chunk: Buffer) => {
+    const take = (chunk: Buffer): void => {
       // Kept before it is shown: a kill in between must not lose what somebody has read.
-      log.write(name, chunk);
+      const lines = log.write(name, chunk);
       forwarder.write(chunk);
       if (chunk.at(-1) === LINE_END) unfinished.delete(name);
       else unfinished.add(name);
       onOutput?.();
-      if (flood.push(name, chunk)) onFatal();
-    });
-    for (const event of ['end', 'close', 'error']) source.on(event, () => open.delete(name));
+      if (flood.push(name, chunk, lines)) onFatal();
+    };
+    source.read(take, () => open.delete(name));
     return forwarder;
   });
   return {

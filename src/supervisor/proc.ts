@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 
 /** One line of `/proc/<pid>/stat`. */
 export interface ProcessStat {
@@ -76,10 +76,25 @@ export function readOpenFile(pid: number, fd: number): string | undefined {
   }
 }
 
-/** Whether a process has one of these files open. Other users' processes cannot be looked into. */
-export function holdsOpen(pid: number, files: ReadonlySet<string>): boolean {
+/** The same for an open pipe or socket; undefined for any other file. */
+export function readOpenPipe(pid: number, fd: number): string | undefined {
   try {
-    return readdirSync(`/proc/${pid}/fd`).some((fd) => files.has(readOpenFile(pid, Number(fd)) ?? ''));
+    const stats = statSync(`/proc/${pid}/fd/${fd}`);
+    return stats.isFIFO() || stats.isSocket() ? readOpenFile(pid, fd) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const WRITABLE = 0o200;
+
+/** Whether a process has one of these files open for writing. Other users' processes cannot be looked into. */
+export function canWriteTo(pid: number, files: ReadonlySet<string>): boolean {
+  const folder = `/proc/${pid}/fd`;
+  try {
+    return readdirSync(folder).some(
+      (fd) => files.has(readOpenFile(pid, Number(fd)) ?? '') && (lstatSync(`${folder}/${fd}`).mode & WRITABLE) !== 0,
+    );
   } catch {
     return false;
   }

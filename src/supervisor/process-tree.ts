@@ -1,4 +1,12 @@
-import { hasInEnvironment, holdsOpen, isGone, type ProcessStat, readAllStats, readOpenFile, readStat } from './proc.ts';
+import {
+  canWriteTo,
+  hasInEnvironment,
+  isGone,
+  type ProcessStat,
+  readAllStats,
+  readOpenPipe,
+  readStat,
+} from './proc.ts';
 
 /**
  * The processes descended from one child. A pid counts only with its start time, so that a reused number is never taken for
@@ -66,9 +74,7 @@ export function createProcessTree(leader: number, ownSession: boolean, startTick
     members = parentsFirst([...reached]);
   };
 
-  const pipes = new Set(
-    [1, 2].flatMap((fd) => readOpenFile(leader, fd) ?? []).filter((file) => /^(?:socket|pipe):/.test(file)),
-  );
+  const pipes = new Set([1, 2].flatMap((fd) => readOpenPipe(leader, fd) ?? []));
   if (first) {
     adopt(first);
     members = [first];
@@ -81,7 +87,7 @@ export function createProcessTree(leader: number, ownSession: boolean, startTick
     },
     findPipeHolders: () => {
       for (const stat of readAllStats()) {
-        if (stat.pid !== process.pid && !isKnown(stat) && holdsOpen(stat.pid, pipes)) adopt(stat);
+        if (stat.pid !== process.pid && !isKnown(stat) && canWriteTo(stat.pid, pipes)) adopt(stat);
       }
     },
     findMarked: (assignment) => {

@@ -1,6 +1,9 @@
 /** Takes known secrets out of a stream of bytes, each byte of one replaced by `*`, also where a chunk border cuts one. */
 export interface SecretFilter {
-  /** What may be written now. Bytes at the end that may be the beginning of a secret wait for the next chunk. */
+  /**
+   * What may be written now; the chunk itself where there is nothing to change. Bytes at the end that may be the beginning of a secret
+   * wait for the next one.
+   */
   readonly take: (chunk: Buffer) => Buffer;
   /** What still waits. */
   readonly rest: () => Buffer;
@@ -38,7 +41,12 @@ export function createSecretFilter(texts: readonly string[]): SecretFilter {
         }
       }
       const held = openEnd(whole, secrets);
-      waiting = whole.subarray(whole.length - held);
+      if (held === 0) {
+        waiting = NOTHING;
+        return whole;
+      }
+      // The chunk may be overwritten before the next one comes.
+      waiting = Buffer.from(whole.subarray(whole.length - held));
       return whole.subarray(0, whole.length - held);
     },
     rest() {

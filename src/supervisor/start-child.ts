@@ -1,7 +1,10 @@
-import { existsSync } from 'node:fs';
+import { closeSync, existsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { isatty } from 'node:tty';
 import { execa } from 'execa';
 import type { AttemptRequest } from './contract.ts';
+import { makeOutputPipes, type PipeEnds } from './output-pipes.ts';
+import { type OutputSource, readPipe, readStream } from './output-source.ts';
 
 export interface Exit {
   readonly exitCode: number | undefined;
@@ -12,8 +15,8 @@ export interface Exit {
 /** A started child: its raw streams, and how it ended by itself (its pipes may stay open in a grandchild's hands). */
 export interface Child {
   readonly pid: number | undefined;
-  readonly stdout: NodeJS.ReadableStream & { destroy: () => void };
-  readonly stderr: NodeJS.ReadableStream & { destroy: () => void };
+  readonly stdout: OutputSource;
+  readonly stderr: OutputSource;
   readonly exited: Promise<Exit>;
   /** It leads a session and process group of its own. */
   readonly ownSession: boolean;
@@ -39,6 +42,9 @@ function startFailureOf(code: string | undefined, request: AttemptRequest): Exit
   return request.argv[0]!.includes('/') && existsSync(request.argv[0]!) ? 'not-executable' : 'not-found';
 }
 
+/** Execa takes every descriptor, its types only those below 10. */
+const writingEnd = (pipe: PipeEnds | undefined): 'pipe' | 3 => (pipe?.writeFd as 3 | undefined) ?? 'pipe';
+
 /**
  * Starts the command without a shell.
  *
@@ -50,11 +56,14 @@ function startFailureOf(code: string | undefined, request: AttemptRequest): Exit
  */
 export function startChild(request: AttemptRequest): Child {
   const foreground = request.foreground ?? isatty(0);
+  const pipes = makeOutputPipes(dirname(request.logPath));
   const subprocess = execa(request.argv[0]!, request.argv.slice(1), {
     cwd: request.cwd,
     env: childEnvironment(request),
     extendEnv: false,
     stdin: 'inherit',
+    stdout: writingEnd(pipes?.stdout),
+    stderr: writingEnd(pipes?.stderr),
     buffer: false,
     reject: false,
     detached: !foreground,
@@ -72,10 +81,16 @@ export function startChild(request: AttemptRequest): Child {
       resolve({ exitCode: undefined, signal: undefined, startFailure: startFailureOf(code, request) });
     });
   });
+  const sourceOf = (name: 'stdout' | 'stderr'): OutputSource => {
+    if (!pipes) return readStream(subprocess[name]!);
+    // Held open here, it would never end.
+    closeSync(pipes[name].writeFd);
+    return readPipe(pipes[name].readFd);
+  };
   return {
     pid: subprocess.pid,
-    stdout: subprocess.stdout,
-    stderr: subprocess.stderr,
+    stdout: sourceOf('stdout'),
+    stderr: sourceOf('stderr'),
     exited,
     ownSession: !foreground && subprocess.pid !== undefined,
   };

@@ -78,3 +78,26 @@ it('counts the lines of a flood as the log does, also where they end in a refres
   // The line of the last bar, and the ones before.
   expect(watcher.fatal()).toMatchObject({ line: { line: 23 } });
 });
+
+it('counts the lines of both streams together, and takes no traceback of the one apart for a flood of the other', () => {
+  const { watcher, flood } = floodOf();
+  const traceback = [
+    'Traceback (most recent call last):',
+    '  File "m.py", line 4, in backward',
+    '    loss.backward()',
+    OOM,
+  ];
+  flood.push('stderr', Buffer.from('ready\n'));
+  for (const line of traceback) {
+    for (let round = 0; round < 10; round++) flood.push('stdout', plain);
+    flood.push('stderr', Buffer.from(`${line}\n`));
+  }
+  flood.end();
+  watcher.end();
+  const found = watcher.evidence().lines.find(({ text }) => text.includes('Tried to allocate'));
+  expect(found?.phase).toBe('backward');
+  // What is held back of the flood is counted when it is let go of.
+  const before = 1 + 40 * linesOf(plain) + 4;
+  expect(found!.line).toBeLessThanOrEqual(before);
+  expect(found!.line).toBeGreaterThan(before - 2 * linesOf(plain));
+});

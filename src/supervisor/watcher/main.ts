@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { closeSync, constants, openSync, writeFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { openOutputLog } from '../output-log.ts';
 import { createProcessTree, type ProcessTree } from '../process-tree.ts';
@@ -13,9 +13,10 @@ import { MARK_VARIABLE, type WatcherMessage, type WatcherReport } from './messag
  */
 
 type Attempt = Extract<WatcherMessage, { kind: 'attempt' }>;
-/** libuv's pipe: not open to reading until a socket is put around it. */
-interface Pipe {
+/** The reading end of a stream; nothing is read before it is asked for. */
+interface ReadingEnd {
   readonly close: () => void;
+  readonly open: () => Socket;
 }
 
 /** Launchers hand SIGTERM on at once; whoever has not got it by then gets it from us. */
@@ -26,7 +27,23 @@ const LATECOMER_GRACE_MS = 1_000;
 let attempt: Attempt | undefined;
 let tree: ProcessTree | undefined;
 let leader = 0;
-const pipes = new Map<'stdout' | 'stderr', Pipe>();
+const pipes = new Map<'stdout' | 'stderr', ReadingEnd>();
+
+/** Undefined: snug is gone already, and its descriptors with it. */
+function openPipe(path: string): ReadingEnd | undefined {
+  try {
+    const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    return { close: () => closeSync(fd), open: () => new Socket({ fd, readable: true, writable: false }) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Around libuv's handle of a socket. */
+const ofHandle = (handle: { readonly close: () => void }): ReadingEnd => ({
+  close: () => handle.close(),
+  open: () => new Socket({ handle, readable: true, writable: false } as object),
+});
 
 const forget = (): void => {
   for (const pipe of pipes.values()) pipe.close();
@@ -39,8 +56,8 @@ const forget = (): void => {
 /** Reads on where snug stopped: a full pipe would block the trainer, a closed one break it in the middle of a save. */
 function readOn(logPath: string): () => void {
   const log = openOutputLog(logPath, 'again');
-  const sockets = [...pipes].map(([name, handle]) => {
-    const socket = new Socket({ handle, readable: true, writable: false } as object);
+  const sockets = [...pipes].map(([name, end]) => {
+    const socket = end.open();
     socket.on('data', (chunk: Buffer) => log.write(name, chunk));
     socket.on('error', () => {});
     return socket;
@@ -76,7 +93,7 @@ async function endAttempt({ mark, graceMs, logPath, outputDir, reportPath }: Att
   report(new Date().toISOString(), left);
 }
 
-process.on('message', (message: WatcherMessage, handle: unknown) => {
+process.on('message', (message: WatcherMessage, handle: { readonly close: () => void } | undefined) => {
   switch (message.kind) {
     case 'attempt':
       forget();
@@ -86,10 +103,12 @@ process.on('message', (message: WatcherMessage, handle: unknown) => {
       leader = message.leader.pid;
       tree = createProcessTree(leader, message.ownSession, message.leader.startTicks);
       return;
-    case 'stream':
-      if (attempt && handle) pipes.set(message.name, handle as Pipe);
-      else (handle as Pipe | undefined)?.close();
+    case 'stream': {
+      const end = message.path === undefined ? handle && ofHandle(handle) : openPipe(message.path);
+      if (attempt && end) pipes.set(message.name, end);
+      else end?.close();
       return;
+    }
     case 'members':
       tree?.adopt(message.members);
       return;

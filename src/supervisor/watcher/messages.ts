@@ -12,8 +12,8 @@ export type WatcherMessage =
       readonly reportPath: string;
     }
   | { readonly kind: 'leader'; readonly leader: ProcessId; readonly ownSession: boolean }
-  /** Comes with the reading end of one of the attempt's pipes. */
-  | { readonly kind: 'stream'; readonly name: 'stdout' | 'stderr' }
+  /** The reading end of one of the attempt's pipes: by a name it can be opened under as long as snug lives, or along with the message. */
+  | { readonly kind: 'stream'; readonly name: 'stdout' | 'stderr'; readonly path?: string }
   /** Processes that were not known before. */
   | { readonly kind: 'members'; readonly members: readonly ProcessId[] }
   /** Nothing of the attempt is left. */

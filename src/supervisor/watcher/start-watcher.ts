@@ -72,9 +72,10 @@ export function startWatcher(program: string): Watcher {
       const { pid, startTicks } = stat;
       send({ kind: 'leader', leader: { pid, startTicks }, ownSession: child.ownSession });
       for (const name of ['stdout', 'stderr'] as const) {
-        // A whole net.Socket would begin to read on the other side. The bare handle reads nothing until it is asked to.
-        const handle = (child[name] as { _handle?: SendHandle })._handle;
-        if (handle) send({ kind: 'stream', name }, handle);
+        const { end } = child[name];
+        // A pipe cannot be sent, but opened once more. Of a socket the bare handle is sent: a whole net.Socket would begin to read.
+        if ('fd' in end) send({ kind: 'stream', name, path: `/proc/${process.pid}/fd/${end.fd}` });
+        else if (end.handle) send({ kind: 'stream', name }, end.handle as SendHandle);
       }
     },
     know(members) {
