@@ -1,20 +1,27 @@
 /** Calls back with the offset of every place in `bytes[from, to)` where one of the words begins, in no strict order. */
 export type ByteScan = (bytes: Uint8Array, from: number, to: number, hit: (offset: number) => void) => void;
 
-/** Bytes looked at together. */
-const GRAM = 3;
-/** Every word has this many bytes by which it is found; none may be shorter. */
-const WINDOW = 7;
-/** Any window has one gram that begins at a multiple of this. */
-const STRIDE = WINDOW - GRAM + 1;
-const BUCKETS = 1 << 16;
+/** Bytes looked at together, at places that are a multiple of it in memory: so they are read as one number. */
+const GRAM = 4;
+/** Every word has this many bytes by which it is found; none may be shorter. Exactly one gram of any window stands at such a place. */
+const WINDOW = 2 * GRAM - 1;
+/** Hashes a gram can have; the filter in front of the table is small enough for the nearest cache. */
+const HASH_BITS = 16;
+const FILTER_BITS = 14;
 
-const hashOf = (a: number, b: number, c: number): number => Math.imul((a << 16) | (b << 8) | c, 0x9e3779b1) >>> 16;
+/** Top bits of a gram times the golden ratio: of `HASH_BITS` for the table, of `FILTER_BITS` for the filter. */
+const hashOf = (gram: number): number => Math.imul(gram, 0x9e3779b1) >>> (32 - HASH_BITS);
+const sieveOf = (gram: number): number => Math.imul(gram, 0x9e3779b1) >>> (32 - FILTER_BITS);
+
+/** Four bytes as this machine reads them from memory. */
+const gramAt = (bytes: Uint8Array, at: number): number => new Int32Array(bytes.slice(at, at + GRAM).buffer)[0]!;
 
 /** Words that logs are full of: a gram of theirs finds little. */
 const EVERYWHERE =
   ' memory step steps loss train training epoch error warning info token tokens model rank device process cuda torch batch host gpu running loading checkpoint data dataset eval worker time learning_rate grad_norm status code failed file line the -> : , ';
-const everywhere = new Set(Array.from({ length: EVERYWHERE.length - 2 }, (_, at) => EVERYWHERE.slice(at, at + 3)));
+const everywhere = new Set(
+  Array.from({ length: EVERYWHERE.length - GRAM + 1 }, (_, at) => EVERYWHERE.slice(at, at + GRAM)),
+);
 const TOO_COMMON = 40;
 
 /** How often a byte is met in logs, roughly. */
@@ -29,9 +36,10 @@ function commonness(code: number): number {
 function windowOf(text: string): number {
   const costOf = (at: number): number => {
     let sum = 0;
-    for (let gram = at; gram < at + STRIDE; gram++) {
-      const [a, b, c] = [0, 1, 2].map((index) => commonness(text.charCodeAt(gram + index))) as [number, number, number];
-      sum += a * b * c * (everywhere.has(text.slice(gram, gram + GRAM)) ? TOO_COMMON : 1);
+    for (let gram = at; gram < at + GRAM; gram++) {
+      const letters = text.slice(gram, gram + GRAM);
+      const product = [...letters].reduce((value, letter) => value * commonness(letter.charCodeAt(0)), 1);
+      sum += product * (everywhere.has(letters) ? TOO_COMMON : 1);
     }
     return sum;
   };
@@ -44,35 +52,46 @@ function indexOf(texts: readonly string[]) {
   const places = texts.flatMap((text) => {
     const word = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
     const window = windowOf(text);
-    return Array.from({ length: STRIDE }, (_, index) => {
+    return Array.from({ length: GRAM }, (_, index) => {
       const at = window + index;
-      return { word, at, hash: hashOf(word[at]!, word[at + 1]!, word[at + 2]!) };
+      const gram = gramAt(word, at);
+      return { word, at, gram, hash: hashOf(gram) };
     });
   });
   places.sort((left, right) => left.hash - right.hash);
+  /** Whether any word has such a gram; some others are let through. */
+  const sieve = new Uint8Array(1 << FILTER_BITS);
+  for (const { gram } of places) sieve[sieveOf(gram)] = 1;
   /** First place of a hash, plus one; 0: no word has it. */
-  const first = new Uint16Array(BUCKETS);
+  const first = new Uint16Array(1 << HASH_BITS);
   for (let index = places.length - 1; index >= 0; index--) first[places[index]!.hash] = index + 1;
   const at = Int32Array.from(places, (place) => place.at);
   const begin = Uint8Array.from(places, ({ word }) => word[0]!);
   const end = Uint8Array.from(places, ({ word }) => word.at(-1)!);
   const hash = Int32Array.from(places, (place) => place.hash);
-  return { words: places.map(({ word }) => word), first, at, begin, end, hash };
+  return { words: places.map(({ word }) => word), sieve, first, at, begin, end, hash };
 }
 
 /**
- * Searches many words at once in bytes: of every five places one is looked at, and only where three bytes there belong to a word
+ * Searches many words at once in bytes: of every four places one is looked at, and only where the four bytes there belong to a word
  * is anything compared. No step waits for the one before, as it does where the text decides how far to jump. Words are ASCII.
  */
 export function createByteScan(texts: readonly string[]): ByteScan {
   const short = texts.find((text) => text.length < WINDOW);
   if (short !== undefined) throw new Error(`'${short}' is too short to be searched for`);
-  const { words, first, at: places, begin, end: ends, hash } = indexOf(texts);
+  const { words, sieve, first, at: places, begin, end: ends, hash } = indexOf(texts);
   const longest = Math.max(...texts.map((text) => text.length));
-  const compare = (bytes: Uint8Array, gram: number, from: number, to: number, hit: (offset: number) => void): void => {
-    const wanted = hashOf(bytes[gram]!, bytes[gram + 1]!, bytes[gram + 2]!);
+  interface Search {
+    readonly bytes: Uint8Array;
+    readonly from: number;
+    readonly to: number;
+    readonly hit: (offset: number) => void;
+  }
+  /** `at`: where `gram` stands. */
+  const compare = ({ bytes, from, to, hit }: Search, at: number, gram: number): void => {
+    const wanted = hashOf(gram);
     for (let place = first[wanted]! - 1; hash[place] === wanted; place++) {
-      const start = gram - places[place]!;
+      const start = at - places[place]!;
       if (start < from || start >= to || bytes[start] !== begin[place]) continue;
       const word = words[place]!;
       if (bytes[start + word.length - 1] !== ends[place]) continue;
@@ -86,10 +105,26 @@ export function createByteScan(texts: readonly string[]): ByteScan {
 
   return (bytes, from, to, hit) => {
     // A gram may stand past `to`, in a word that begins before it.
-    const end = Math.min(to + longest, bytes.length) - GRAM + 1;
-    for (let at = from; at < end; at += STRIDE) {
-      if (first[hashOf(bytes[at]!, bytes[at + 1]!, bytes[at + 2]!)] !== 0) compare(bytes, at, from, to, hit);
+    const end = Math.min(to + longest, bytes.length);
+    const least = from + ((GRAM - ((bytes.byteOffset + from) % GRAM)) % GRAM);
+    const count = (end - least) >> 2;
+    if (count <= 0) return;
+    const search: Search = { bytes, from, to, hit };
+    const grams = new Int32Array(bytes.buffer, bytes.byteOffset + least, count);
+    const look = (index: number): void => {
+      const gram = grams[index]!;
+      if (sieve[sieveOf(gram)] !== 0) compare(search, least + GRAM * index, gram);
+    };
+    let index = 0;
+    for (const last = count - 3; index < last; index += 4) {
+      const some =
+        sieve[sieveOf(grams[index]!)]! |
+        sieve[sieveOf(grams[index + 1]!)]! |
+        sieve[sieveOf(grams[index + 2]!)]! |
+        sieve[sieveOf(grams[index + 3]!)]!;
+      if (some !== 0) for (let one = index; one < index + 4; one++) look(one);
     }
+    for (; index < count; index++) look(index);
   };
 }
 
