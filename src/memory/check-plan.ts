@@ -37,7 +37,14 @@ export function checkPlan(values: PlanValues, facts: ModelFacts): Diagnostic[] {
   if (attnImplementation === 'flex_attention') {
     add('unsupported-attention', 'flex_attention is compiled: what it keeps is not described', 'use sdpa');
   }
-  const { kernels } = facts.description;
+  const { kernels, checkpoints } = facts.description;
+  if (checkpoints === false && values.gradientCheckpointing.enabled) {
+    add(
+      'bad-setting',
+      `transformers has no gradient checkpointing for ${facts.modelType}`,
+      'switch gradient_checkpointing off',
+    );
+  }
   if (attnImplementation !== 'eager' && attnImplementation !== 'sdpa' && kernels && !kernels.includes('flash')) {
     add('unsupported-attention', `a ${facts.modelType} model has no ${attnImplementation}`, 'use eager');
   }

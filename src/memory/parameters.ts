@@ -67,9 +67,9 @@ export function planParameters(
   const { encoder } = description;
   const encoderKindBytes = encoder ? addStack(set, encoder, parentOf(encoder.layersPath)) : [];
   const kindBytes = addStack(set, description, description.rootPath ?? parentOf(description.layersPath));
-  const layerBytes =
-    description.layers.reduce((total, kind) => total + kindBytes[kind]!, 0) +
-    (encoder?.layers ?? []).reduce((total, kind) => total + encoderKindBytes[kind]!, 0);
+  const bytesOf = ({ layers, sharesWeights }: Stack, bytes: readonly number[]): number =>
+    (sharesWeights ? [...new Set(layers)] : layers).reduce((total, kind) => total + bytes[kind]!, 0);
+  const layerBytes = bytesOf(description, kindBytes) + (encoder ? bytesOf(encoder, encoderKindBytes) : 0);
   const beforeIdle = groups.length;
   for (const { path, ops, count } of description.idle ?? []) addOps(set, ops, path, count);
   const idle = new Set(groups.slice(beforeIdle));
@@ -128,7 +128,8 @@ function trainedTensors(groups: readonly ParameterGroup[]): TrainedTensors {
 function addStack(set: ParameterSet, stack: Stack, root: string): number[] {
   addOps(set, stack.embedding, root, 1);
   const bytes = stack.kinds.map((ops, kind) => {
-    const count = stack.layers.filter((entry) => entry === kind).length;
+    const times = stack.layers.filter((entry) => entry === kind).length;
+    const count = stack.sharesWeights ? Math.min(1, times) : times;
     if (count === 0) return 0;
     const before = set.bytesSoFar();
     addOps(set, ops, `${stack.layersPath}.0`, count);

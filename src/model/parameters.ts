@@ -53,9 +53,10 @@ function sum(ops: readonly Op[]): number {
   return total;
 }
 
-function sumStack({ embedding, kinds, layers, final }: Stack): number {
+function sumStack({ embedding, kinds, layers, sharesWeights, final }: Stack): number {
   const perKind = kinds.map(sum);
-  return sum(embedding) + layers.reduce((total, kind) => total + perKind[kind]!, 0) + sum(final);
+  const owners = sharesWeights ? [...new Set(layers)] : layers;
+  return sum(embedding) + owners.reduce((total, kind) => total + perKind[kind]!, 0) + sum(final);
 }
 
 /** Everything but the head. */

@@ -9,9 +9,14 @@ import { factsOf } from './plans.ts';
  * allocating (fake tensors), storages rounded to 512 bytes. Counters and positions that a model makes beside its layers are
  * not described, hence the tolerance.
  */
-const rows = ['traced-steps', 'traced-encoders', 'traced-vision', 'traced-experts', 'traced-lineages'].flatMap((name) =>
-  readReferenceRows(join(import.meta.dirname, `../fixtures/memory/${name}.jsonl`)),
-);
+const rows = [
+  'traced-steps',
+  'traced-encoders',
+  'traced-vision',
+  'traced-experts',
+  'traced-lineages',
+  'traced-unseen',
+].flatMap((name) => readReferenceRows(join(import.meta.dirname, `../fixtures/memory/${name}.jsonl`)));
 
 describe('against traced steps', () => {
   it.each(rows.map((row) => [row.id, row] as const))('%s', (_, row) => {

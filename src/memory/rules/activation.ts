@@ -37,6 +37,8 @@ export function activate(ctx: Context, fn: Activation, x: Tensor, state?: OpStat
       return keepInput(tape, x);
     case 'bloom_gelu':
       return bloomGelu(tape, x);
+    case 'gelu_erf':
+      return geluErf(tape, x);
     case 'relu':
     case 'tanh':
     case 'sigmoid':
@@ -84,6 +86,19 @@ function bloomGelu(tape: Tape, x: Tensor): Tensor {
     : null;
   if (node) tape.save(node, x.buffer);
   return new Tensor(tape.alloc(x.elements, x.dtype), x.elements, x.dtype, node);
+}
+
+/** `x * 0.5 * (1 + erf(x / sqrt(2)))`: erf keeps its input (its derivative is `c * exp(-x²)`), the product both factors. */
+function geluErf(tape: Tape, x: Tensor): Tensor {
+  const half = scale(tape, x);
+  const gate = chain(
+    tape,
+    tape.hold(x),
+    (y) => scale(tape, y),
+    (y) => keepInput(tape, y, 4),
+    (y) => offset(tape, y),
+  );
+  return productOf(tape, half, gate);
 }
 
 /** pow is on autocast's fp32 list. */

@@ -40,7 +40,8 @@ const keyTokens = (ctx: Context, op: AttentionOp, k: Tensor): number =>
 function sdpa(ctx: Context, op: AttentionOp, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | undefined): Tensor {
   const { tape } = ctx;
   const keys = keyTokens(ctx, op, k);
-  const times = op.repeats ? op.heads / op.kvHeads : 1;
+  // Without a mask the kernel takes grouped heads as they are.
+  const times = op.repeats && masks(ctx, op) ? op.heads / op.kvHeads : 1;
   const key = repeat(tape, k, times, op.kvHeads === 1 && ctx.ownModules !== 'litgpt');
   const value = repeat(tape, v, times, op.kvHeads === 1);
   const out = fused(ctx, op, q, key, value, keys, additiveMask(ctx, op, q.dtype, keys, bias));

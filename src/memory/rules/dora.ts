@@ -1,6 +1,6 @@
 import type { Adapter, LinearState } from '../parameters.ts';
 import { add, cast, dropout, multiply, offset, scale } from '../tape/primitives.ts';
-import { Tensor } from '../tape/tape.ts';
+import { type Node, Tensor } from '../tape/tape.ts';
 import type { Context } from './context.ts';
 import { plainLinear } from './linear.ts';
 import { loraDelta } from './lora.ts';
@@ -9,7 +9,8 @@ type DoraAdapter = Extract<Adapter, { kind: 'lora' | 'dora' }>;
 
 /**
  * PEFT's DoraLinearLayer: the norm of the whole updated weight is computed in every forward pass, through an identity
- * matrix of inFeatures², the dense update and a copy of the base weight; all of it ends with the call.
+ * matrix of inFeatures², the dense update and a copy of the base weight; all of it ends with the call, the identity matrix
+ * too, which the update's graph keeps.
  * Takes over `result`.
  */
 export function dora(
@@ -26,7 +27,7 @@ export function dora(
   const input = cast(tape, x, dtype);
   const dropped = dropout(tape, input, adapter.dropout);
 
-  const update = denseUpdate(ctx, adapter, shape);
+  const { update, graph } = denseUpdate(ctx, adapter, shape);
   const updateCast = cast(tape, update, dtype);
   tape.drop(update);
   const frozen = state.quantised ? tape.alloc(weightElements, state.quantised.computeDtype) : null;
@@ -66,6 +67,7 @@ export function dora(
   tape.release(norm);
   if (weight) tape.release(weight);
   tape.drop(updateCast);
+  tape.forget(graph);
 
   const sum = add(tape, result, change);
   tape.drop(change);
@@ -77,20 +79,20 @@ export function dora(
   return out;
 }
 
-/** `lora_B(lora_A(eye)).T`; its graph ends with it, so nothing of it is kept. */
+/** `lora_B(lora_A(eye)).T`; nobody runs its graph, which lasts as long as the update. */
 function denseUpdate(
   ctx: Context,
   adapter: DoraAdapter,
   shape: { readonly inFeatures: number; readonly outFeatures: number },
-): Tensor {
+): { readonly update: Tensor; readonly graph: readonly Node[] } {
   const { tape } = ctx;
   const eye = tape.alloc(shape.inFeatures * shape.inFeatures, adapter.a.dtype);
   const outer = tape.noGradStart();
   const identity = new Tensor(eye, shape.inFeatures * shape.inFeatures, adapter.a.dtype, null);
   const update = loraDelta(ctx, adapter, tape.hold(identity), shape, false);
-  tape.noGradEnd(outer);
+  const graph = tape.noGradEnd(outer);
   tape.drop(identity);
-  return new Tensor(update.buffer, update.elements, update.dtype, null);
+  return { update: new Tensor(update.buffer, update.elements, update.dtype, null), graph };
 }
 
 /** Without dropout the result already computed; with it the base once more on the dropped input, without bias. */

@@ -1,4 +1,5 @@
 import type { PositionBiasOp } from '../../model/index.ts';
+import { repeatRows } from '../tape/primitives.ts';
 import { F32, Tensor } from '../tape/tape.ts';
 import type { Context } from './context.ts';
 
@@ -28,5 +29,9 @@ export function positionBias(ctx: Context, op: PositionBiasOp, keys: Tensor): Te
     : null;
   tape.save(node, index);
   tape.release(index);
-  return new Tensor(tape.alloc(elements, weight.dtype), elements, weight.dtype ?? F32, node);
+  const bias = new Tensor(tape.alloc(elements, weight.dtype), elements, weight.dtype ?? F32, node);
+  if (!op.perRow) return bias;
+  const copies = repeatRows(tape, bias, batch);
+  tape.drop(bias);
+  return copies;
 }

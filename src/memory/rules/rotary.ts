@@ -92,14 +92,17 @@ function rotate(ctx: Context, x: Tensor, op: RotaryOp, tables: Tables): Tensor {
   const { tape } = ctx;
   const major = !liesFlat(op);
   const inside = op.wide === 'inside';
+  const each = op.wide === 'each';
   const cos = tables.make?.() ?? tables.cos;
   const sin = tables.make?.() ?? tables.sin;
-  const plain = inside ? cast(tape, x, F32) : tape.hold(x);
+  const plain = inside || each ? cast(tape, x, F32) : tape.hold(x);
   const straight = multiply(tape, plain, cos);
   tape.drop(plain);
   const half = x.elements / 2;
-  const first = slice(tape, x, half, major);
-  const second = slice(tape, x, half, major);
+  const whole = each ? cast(tape, x, F32) : tape.hold(x);
+  const first = slice(tape, whole, half, major);
+  const second = slice(tape, whole, half, major);
+  tape.drop(whole);
   const negated = scale(tape, second);
   const joined = concatenate(tape, [negated, first]);
   // Stacked pairs are new in the order of the dimensions.

@@ -2,7 +2,7 @@ import type { AttentionOp } from '../../model/index.ts';
 import { add, batchedMatmul, cast, constant, copy, keepOutput, scale } from '../tape/primitives.ts';
 import { F32, Tensor } from '../tape/tape.ts';
 import { dropped, masked, product, swap } from './attention.ts';
-import { bind, type Context, type Frame } from './context.ts';
+import { bind, type Context, type Frame, read } from './context.ts';
 import { sinkAttention } from './sink-attention.ts';
 
 /**
@@ -29,6 +29,9 @@ export function writtenAttention(
       return true;
     case 'biased_in_place':
       biasedInPlace(ctx, op, frame, q, k, v);
+      return true;
+    case 'named':
+      named(ctx, op, frame, q, k, v);
       return true;
     case 'sinks':
       sinkAttention(ctx, op, frame, q, k, v);
@@ -137,6 +140,20 @@ function biased(ctx: Context, op: AttentionOp, frame: Frame, q: Tensor, k: Tenso
 
 const bias = (ctx: Context, op: AttentionOp, dtype: Tensor['dtype']): Tensor =>
   constant(ctx.tape.bytes(0), op.heads * ctx.tokens, dtype);
+
+/** MPNet: scores divided, a bias added in place, the mask, softmax as it comes out; scores and probabilities have names. */
+function named(ctx: Context, op: AttentionOp, frame: Frame, q: Tensor, k: Tensor, v: Tensor): void {
+  const { tape } = ctx;
+  const raw = product(ctx, q, k, scoreElements(ctx, op));
+  const divided = swap(ctx, raw, (x) => scale(tape, x));
+  const shifted =
+    op.bias === undefined ? divided : swap(ctx, divided, (x) => add(tape, x, read(frame, op.bias!), true));
+  const scores = ctx.padded ? masked(ctx, shifted) : shifted;
+  const wide = cast(tape, scores, ctx.amp === undefined ? scores.dtype : F32);
+  const soft = swap(ctx, wide, (x) => keepOutput(tape, x));
+  mix(ctx, op, frame, dropped(ctx, op, soft), v);
+  bind(ctx, frame, 'attention_scores', scores);
+}
 
 /** Falcon with ALiBi: the product, its fp32 copy and the biased scores all have names. */
 function biasedInPlace(ctx: Context, op: AttentionOp, frame: Frame, q: Tensor, k: Tensor, v: Tensor): void {

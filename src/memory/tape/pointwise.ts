@@ -40,14 +40,11 @@ export function multiply(tape: Tape, a: Tensor, b: Tensor): Tensor {
   return new Tensor(tape.allocLike(elements, dtype, larger), elements, dtype, node);
 }
 
-function multiplyBackward(grad: Buffer, { a, b, elements, dtype }: Node, tape: Tape): true {
+function multiplyBackward(grad: Buffer, { a, b, elements, dtype }: Node, tape: Tape): void {
   const toA = a!.node ? tape.allocLike(elements, dtype, grad) : null;
   const toB = b!.node ? tape.allocLike(elements, dtype, grad) : null;
-  // The engine lets go of it before it fits the results to their inputs.
-  tape.release(grad);
   if (toA) giveAs(tape, a!, toA, elements, dtype);
   if (toB) giveAs(tape, b!, toB, elements, dtype);
-  return true;
 }
 
 /** Sum of two tensors with broadcasting: nothing is kept, both get the same gradient. */
@@ -105,9 +102,9 @@ export function offset(tape: Tape, x: Tensor): Tensor {
   return like(tape, x, node);
 }
 
-/** A function of one tensor that keeps its input (silu, gelu, …). */
-export function keepInput(tape: Tape, x: Tensor): Tensor {
-  const node = nodeOf(tape, x);
+/** A function of one tensor that keeps its input (silu, gelu, …; erf has four temporaries in its derivative). */
+export function keepInput(tape: Tape, x: Tensor, extraTemporaries: 0 | 4 = 0): Tensor {
+  const node = nodeOf(tape, x, extraTemporaries === 0 ? giveLikeInput : giveAfterFour);
   tape.save(node, x.buffer);
   return like(tape, x, node);
 }
@@ -128,14 +125,19 @@ export function power(tape: Tape, x: Tensor): Tensor {
 }
 
 /** The derivative is a product of three factors: two tensors beside the gradient. */
-function giveAfterTwo(grad: Buffer, { a }: Node, tape: Tape): void {
-  const { elements, dtype, node } = a!;
-  const first = tape.alloc(elements, dtype);
-  const second = tape.alloc(elements, dtype);
-  const result = tape.allocLike(elements, dtype, grad);
-  tape.release(first);
-  tape.release(second);
-  tape.give(node!, result);
+const giveAfterTwo = giveAfter(2);
+/** `c * exp(-x²) * grad`: a tensor for every step. */
+const giveAfterFour = giveAfter(4);
+
+function giveAfter(count: number): (grad: Buffer, node: Node, tape: Tape) => void {
+  return (grad, { a }, tape) => {
+    const { elements, dtype, node } = a!;
+    const temporaries = new Array<Buffer>(count);
+    for (let i = 0; i < count; i += 1) temporaries[i] = tape.alloc(elements, dtype);
+    const result = tape.allocLike(elements, dtype, grad);
+    for (const temporary of temporaries) tape.release(temporary);
+    tape.give(node!, result);
+  };
 }
 
 /** Mean over groups of `size` elements. */

@@ -151,11 +151,19 @@ export class Tape {
     return outer;
   }
 
-  noGradEnd(outer: Node[]): void {
-    for (const node of this.nodes) {
-      if (node.saved) for (const buffer of node.saved) this.release(buffer);
-    }
+  /** Goes on recording into `outer`; the graph made since, which lasts as long as the caller's name for its result. */
+  noGradEnd(outer: Node[]): readonly Node[] {
+    const graph = this.nodes;
     this.nodes = outer;
+    return graph;
+  }
+
+  /** A graph that nobody runs has ended. */
+  forget(graph: readonly Node[]): void {
+    for (const node of graph) {
+      if (node.saved) for (const buffer of node.saved) this.release(buffer);
+      node.saved = null;
+    }
   }
 
   /** Keeps a buffer for the backward pass of `node`; null: something without memory of its own (a parameter, a number). */

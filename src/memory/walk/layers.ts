@@ -4,6 +4,7 @@ import { GRADIENT_ID, INPUT_ID } from '../allocator/script.ts';
 import { type Context, endAutocast, type Frame } from '../rules/context.ts';
 import { runOps } from '../rules/run-ops.ts';
 import { Buffer, type Dtype, Node, owner, roundUp, type Segment, Tensor, widthOf } from '../tape/tape.ts';
+import type { SharedWeights } from './shared-weights.ts';
 import { upstreamOf } from './upstream.ts';
 
 const ACTIVATIONS = owner('activations');
@@ -57,6 +58,7 @@ export class Layers {
     private readonly checkpointing: GradientCheckpointing,
     private readonly holdsInputs = false,
     shared: ReadonlyMap<string, Shared> = new Map(),
+    private readonly weights?: SharedWeights,
   ) {
     this.shared = new Map(shared);
   }
@@ -68,7 +70,8 @@ export class Layers {
     const checkpointed = enabled && index % everyNLayers === 0;
     // The first layer to run backward makes the gradients of shared values, the others add to them.
     const last = index === this.stack.layers.length - 1;
-    const key = `${kind}/${checkpointed}/${input.dtype}/${input.needsGrad}${this.shared.size > 0 ? `/${last}` : ''}`;
+    const apart = this.shared.size > 0 || this.stack.sharesWeights;
+    const key = `${kind}/${checkpointed}/${input.dtype}/${input.needsGrad}${apart ? `/${last}` : ''}`;
     const found = this.known.find((entry) => entry.key === key);
     if (found) return found.summary;
     const summary = checkpointed ? this.checkpointed(kind, input, last) : this.plain(kind, input, last);
@@ -157,7 +160,9 @@ export class Layers {
     tape.owner = ACTIVATIONS;
     tape.begin();
     const x = this.input(input);
+    const lent = this.weights?.lend(ctx) ?? [];
     const output = this.forward(kind, x, shared, carried);
+    this.weights?.takeBack(ctx);
     tape.drop(x);
     const forward = tape.end();
     this.remember(carried);
@@ -167,10 +172,13 @@ export class Layers {
     const autocastEnd = tape.end();
     tape.begin();
     this.receive(output);
-    if (!last) this.receiveShared([...shared.values(), ...carried.values()]);
+    if (!last) this.receiveShared([...shared.values(), ...carried.values(), ...lent]);
     // The output belongs to the next layer; only its gradient matters here.
     tape.owner = TEMPORARY;
+    const { gradientsExist } = tape;
+    if (this.stack.sharesWeights && !last) tape.gradientsExist = true;
     tape.backward();
+    tape.gradientsExist = gradientsExist;
     for (const value of carried.values()) tape.drop(value);
     const backward = tape.end();
     return {

@@ -6,6 +6,7 @@ import { runOps } from '../rules/run-ops.ts';
 import { type Buffer, F32, Node, owner, Tensor, widthOf } from '../tape/tape.ts';
 import type { PassInput } from './forward.ts';
 import { type LayerSummary, Layers, outside, type Shared } from './layers.ts';
+import { SharedWeights } from './shared-weights.ts';
 
 const ACTIVATIONS = owner('activations');
 const TEMPORARY = owner('temporaryBuffers');
@@ -52,6 +53,7 @@ export function stackPass(
     ? Array.from({ length: rotaryTables.pairs * 2 }, () => tape.alloc(rotaryElements, hidden.dtype))
     : [];
   const masks = makeMasks(input, stack, tokens, widthOf(hidden.dtype));
+  const weights = new SharedWeights({ ...base, tokens, hiddenDtype: hidden.dtype, constants: nothing }, stack);
   const { recorder } = input;
   const opening = tape.end();
   timeline.play(phase, opening, 'embedding');
@@ -69,7 +71,7 @@ export function stackPass(
   };
 
   // Equal layers in a row are one run; the first stands alone, the model's frame still names its input.
-  const layers = new Layers(ctx, stack, checkpointing, input.holdsInputs, withHeld(shared, held));
+  const layers = new Layers(ctx, stack, checkpointing, input.holdsInputs, withHeld(shared, held), weights);
   let current = { dtype: hidden.dtype, needsGrad: hidden.node !== null };
   const inputBytes = hidden.buffer.bytes;
   const runs: { readonly summary: LayerSummary; readonly first: number; times: number }[] = [];
@@ -122,6 +124,7 @@ export function stackPass(
   const finalNodes = tape.nodes;
   tape.nodes = [];
   if (!keepsMasks) for (const mask of masks) tape.release(mask);
+  if (stack.sharesEnd) for (const tensor of held.values()) tape.drop(tensor);
   for (const tensor of named) if (tensor.buffer !== hidden.buffer) tape.drop(tensor);
   const closing = tape.end();
   timeline.play(phase, closing, 'last norm');
@@ -134,7 +137,10 @@ export function stackPass(
     states,
     leaveAutocast: () => {
       tape.begin();
-      if (tape.noGrad) for (const table of tables) tape.release(table);
+      if (tape.noGrad) {
+        for (const table of tables) tape.release(table);
+        weights.drop(ctx);
+      }
       const leaving = tape.end();
       timeline.settle(leaving);
       timeline.add(ACTIVATIONS, -keptBytes);
@@ -170,6 +176,8 @@ export function stackPass(
       tape.begin();
       if (keepsMasks) for (const mask of masks) tape.release(mask);
       for (const table of tables) tape.release(table);
+      weights.receive();
+      weights.drop(ctx);
       if (hidden.node) {
         hidden.node.grad = outside(elements, hidden.dtype, TEMPORARY);
         hidden.node.grad.id = GRADIENT_ID;

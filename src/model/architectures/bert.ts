@@ -19,7 +19,8 @@ import {
 export const dropWhere = (p: number, input: string, output = input): readonly Op[] =>
   p > 0 ? [dropout(p, input, output)] : [];
 
-interface BertKeys {
+/** Keys of BERT and the encoders made after it. */
+export interface BertKeys {
   readonly hiddenSize: number;
   readonly embeddingSize: number;
   readonly intermediateSize: number;
@@ -34,7 +35,11 @@ interface BertKeys {
   readonly classifierDropout: number;
 }
 
-function readKeys(config: ConfigReader, vocab: number, defaults = { hidden: 768, heads: 12, inner: 3072 }): BertKeys {
+export function readBertKeys(
+  config: ConfigReader,
+  vocab: number,
+  defaults = { hidden: 768, heads: 12, inner: 3072 },
+): BertKeys {
   const hiddenSize = config.count('hidden_size', defaults.hidden);
   const count = config.count('num_attention_heads', defaults.heads);
   config.divisible(hiddenSize, 'hidden_size', count, 'num_attention_heads');
@@ -57,7 +62,7 @@ function readKeys(config: ConfigReader, vocab: number, defaults = { hidden: 768,
 }
 
 /** Words, segments and positions, added, normed. `rows`: every row has positions of its own (RoBERTa, from the padding). */
-const embeddings = (keys: BertKeys, by: 'positions' | 'rows'): Op =>
+export const bertEmbeddings = (keys: BertKeys, by: 'positions' | 'rows'): Op =>
   call('embeddings', {}, { embeddings: 'hidden_states' }, [
     tokenTable('word_embeddings', keys.vocabSize, keys.embeddingSize, 'tokens', 'inputs_embeds'),
     {
@@ -157,7 +162,7 @@ function layer(keys: BertKeys): readonly Op[] {
   ];
 }
 
-const firstToken = (size: number): Op => ({
+export const firstToken = (size: number): Op => ({
   op: 'first_token',
   size,
   input: 'hidden_states',
@@ -165,7 +170,7 @@ const firstToken = (size: number): Op => ({
 });
 
 /** The first token through a dense layer: BERT's pooler, then dropout and the scores. */
-const pooled = (prefix: string, keys: BertKeys): Classifier => ({
+export const pooled = (prefix: string, keys: Pick<BertKeys, 'hiddenSize' | 'classifierDropout'>): Classifier => ({
   ops: [
     call(`${prefix}.pooler`, { hidden_states: 'hidden_states' }, { pooled_output: 'pooled_output' }, [
       firstToken(keys.hiddenSize),
@@ -178,7 +183,7 @@ const pooled = (prefix: string, keys: BertKeys): Classifier => ({
 });
 
 /** RoBERTa's and ELECTRA's classification head, a module of its own. */
-const headed = (keys: BertKeys, fn: Activation): Classifier => ({
+export const headed = (keys: Pick<BertKeys, 'hiddenSize' | 'classifierDropout'>, fn: Activation): Classifier => ({
   ops: [
     call('classifier', { hidden_states: 'hidden_states' }, { logits: 'logits' }, [
       firstToken(keys.hiddenSize),
@@ -215,7 +220,7 @@ function encoderOnly(
     layersPath: `${prefix}.encoder.layer`,
     rootPath: prefix,
     embedding: [
-      embeddings(keys, parts.by),
+      bertEmbeddings(keys, parts.by),
       ...project,
       { op: 'assign', input: 'hidden_states', output: 'embedding_output' },
     ],
@@ -236,9 +241,9 @@ function encoderOnly(
 const PEFT = peftDefaults(['query', 'value'], ['key', 'value', 'output.dense'], ['output.dense']);
 
 /** Dense, activation, norm, then the tied projection with a bias. */
-function tokenHead(
+export function tokenHead(
   config: ConfigReader,
-  keys: BertKeys,
+  keys: Pick<BertKeys, 'hiddenSize' | 'embeddingSize' | 'vocabSize'>,
   names: { path: string; dense: string; norm: string; output: string; ownBias: boolean },
   fn: Activation,
 ): HeadDescription {
@@ -269,7 +274,7 @@ export const bert: Architecture = {
   modelTypes: ['bert', 'ernie'],
   source: 'transformers 5.17 models/bert/modeling_bert.py, models/ernie/modeling_ernie.py',
   describe: (config, modelType) => {
-    const keys = readKeys(config, 30522);
+    const keys = readBertKeys(config, 30522);
     if (config.flag('use_task_id', false)) config.refuse('an ERNIE with task embeddings is not described');
     return encoderOnly(keys, modelType, {
       by: 'positions',
@@ -296,7 +301,7 @@ export const roberta: Architecture = {
   modelTypes: ['roberta', 'xlm-roberta', 'camembert', 'data2vec-text'],
   source: 'transformers 5.17 models/roberta/modeling_roberta.py, models/data2vec/modeling_data2vec_text.py',
   describe: (config, modelType) => {
-    const keys = readKeys(config, modelType === 'roberta' ? 50265 : 30522);
+    const keys = readBertKeys(config, modelType === 'roberta' ? 50265 : 30522);
     return encoderOnly(keys, modelType === 'data2vec-text' ? 'data2vec_text' : 'roberta', {
       by: 'rows',
       head: tokenHead(
@@ -316,7 +321,7 @@ export const electra: Architecture = {
   modelTypes: ['electra'],
   source: 'transformers 5.17 models/electra/modeling_electra.py',
   describe: (config) => {
-    const read = readKeys(config, 30522, { hidden: 256, heads: 4, inner: 1024 });
+    const read = readBertKeys(config, 30522, { hidden: 256, heads: 4, inner: 1024 });
     const keys = { ...read, embeddingSize: config.count('embedding_size', 128) };
     return encoderOnly(keys, 'electra', {
       by: 'positions',

@@ -1,4 +1,5 @@
 import { afmoe } from './afmoe.ts';
+import { albert } from './albert.ts';
 import { apertus } from './apertus.ts';
 import { arcee } from './arcee.ts';
 import type { Architecture } from './architecture.ts';
@@ -17,6 +18,8 @@ import { distilbert } from './distilbert.ts';
 import { dots1 } from './dots1.ts';
 import { ernie45 } from './ernie4-5.ts';
 import { ernie45Moe } from './ernie4-5-moe.ts';
+import { esm } from './esm.ts';
+import { eurobert } from './eurobert.ts';
 import { exaone } from './exaone.ts';
 import { exaoneMoe } from './exaone-moe.ts';
 import { exaone4 } from './exaone4.ts';
@@ -62,10 +65,12 @@ import { mistral3 } from './mistral3.ts';
 import { mixtral } from './mixtral.ts';
 import { mllama } from './mllama.ts';
 import { modernbert } from './modernbert.ts';
+import { mpnet } from './mpnet.ts';
 import { mpt } from './mpt.ts';
 import { nanochat } from './nanochat.ts';
 import { nemotron } from './nemotron.ts';
 import { nemotronH } from './nemotron-h.ts';
+import { nomicBert } from './nomic-bert.ts';
 import { flexOlmo, olmo, olmo2, olmoe } from './olmo.ts';
 import { opt } from './opt.ts';
 import { paligemma } from './paligemma.ts';
@@ -189,4 +194,9 @@ export const ARCHITECTURES: readonly Architecture[] = [
   minicpm3,
   afmoe,
   hunyuan3,
+  albert,
+  mpnet,
+  esm,
+  eurobert,
+  nomicBert,
 ];

@@ -23,8 +23,11 @@ export interface RotaryOp {
   readonly join: boolean;
   /** Neighbours turn together (`x[..., ::2]`), not the two halves. */
   readonly pairs?: boolean;
-  /** In fp32: q and k are cast before everything (Cohere), or each factor for itself (ERNIE). */
-  readonly wide?: 'before' | 'inside';
+  /**
+   * In fp32: q and k are cast before everything (Cohere), each factor for itself once turned (ERNIE), or once for every factor
+   * (ESM).
+   */
+  readonly wide?: 'before' | 'inside' | 'each';
   /**
    * The layer makes its own tables. `repeated`: each half of the shared ones twice (GLM). `gathered`, `indexed`: looked up
    * among `positions` sines, by torch.gather and cast (GPT-J), or by an index and left in fp32 (CodeGen); q and k lie as
@@ -47,7 +50,7 @@ export interface RotaryOp {
  * divided in place (Falcon). `fp32`: q and k in fp32 before their product (GPT-J). `baddbmm`: heads and rows as one
  * dimension, ALiBi inside the product (BLOOM). `biased`: ALiBi added in fp32, masked_fill (MPT). `biased_in_place`: ALiBi
  * added in fp32, scaled in place, every stage named (Falcon). `sinks`: one more learned score a head, softmax over all, then
- * dropped (gpt-oss).
+ * dropped (gpt-oss). `named`: a bias added in place, every stage named, softmax as it comes out (MPNet).
  */
 export type EagerForm =
   | 'upcast'
@@ -58,7 +61,8 @@ export type EagerForm =
   | 'baddbmm'
   | 'biased'
   | 'biased_in_place'
-  | 'sinks';
+  | 'sinks'
+  | 'named';
 
 export interface AttentionOp {
   readonly op: 'attention';
@@ -121,5 +125,7 @@ export interface PositionBiasOp {
   readonly keys: string;
   /** Features of a token of `keys`. */
   readonly keySize: number;
+  /** Copied for every row (MPNet). */
+  readonly perRow?: boolean;
   readonly output: string;
 }

@@ -36,6 +36,10 @@ export interface Stack {
   readonly final: readonly Op[];
   /** Names that the embedding binds and every layer reads. */
   readonly shares?: readonly string[];
+  /** No layer keeps them for its backward pass: they end with the last layer. */
+  readonly sharesEnd?: boolean;
+  /** All layers of a kind have the same weights (ALBERT). */
+  readonly sharesWeights?: boolean;
   /** Every layer's result is kept until the loss is there, whether asked for or not (DeBERTa). */
   readonly keepsResults?: boolean;
   /** Names that a layer binds and the later ones read as well. */
@@ -111,6 +115,8 @@ export interface ModelDescription extends Stack {
   readonly bufferBytes: number;
   /** ALiBi: one bias value per head and position. */
   readonly alibi: boolean;
+  /** false: the class knows no gradient checkpointing, and transformers says so. */
+  readonly checkpoints?: boolean;
   /** Attention implementations beside eager; absent: sdpa and flash. Without sdpa transformers takes eager by itself. */
   readonly kernels?: readonly ('sdpa' | 'flash')[];
   /** PEFT's own lists for this architecture; undefined: PEFT has none. */

@@ -16,9 +16,10 @@ export const ACTIVATIONS = [
   'sigmoid',
   'xielu',
 ] as const;
-export type Activation = (typeof ACTIVATIONS)[number] | 'bloom_gelu' | 'clamp';
+export type Activation = (typeof ACTIVATIONS)[number] | 'bloom_gelu' | 'gelu_erf' | 'clamp';
 
-/** `xielu` has two scalar parameters (Apertus). `bloom_gelu` keeps its input and writes its derivative out; `clamp` is not in place. */
+/** `xielu` has two scalar parameters (Apertus). `bloom_gelu` keeps its input and writes its derivative out; `gelu_erf`
+ * is written out with erf (ESM); `clamp` is not in place. */
 export interface ActivationOp {
   readonly op: 'activation';
   readonly fn: Activation;
