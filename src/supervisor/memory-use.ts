@@ -1,26 +1,41 @@
-import { readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { closeSync, openSync, read as readAsync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { readProcFile } from './proc.ts';
 
 const PAGE = 4096;
 
+/** More than `smaps_rollup` or `statm` has. */
+const SMALL = 2048;
+
+/** One file of /proc read by another thread: what the kernel has to count for it may take long. Undefined: it cannot be read. */
+function readInThread(path: string): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    let fd: number;
+    try {
+      fd = openSync(path, 'r');
+    } catch {
+      resolve(undefined);
+      return;
+    }
+    const bytes = Buffer.allocUnsafe(SMALL);
+    readAsync(fd, bytes, 0, SMALL, 0, (failure, length) => {
+      closeSync(fd);
+      resolve(failure ? undefined : bytes.toString('latin1', 0, length));
+    });
+  });
+}
+
 /**
  * Proportional set size: pages that forked workers share with their parent count once. The kernel walks the page tables for it,
- * so the caller spaces the calls by what they cost. Where it cannot be read, the resident set (shared pages counted again).
+ * so the caller spaces the calls by what they cost. Where it cannot be read (another user's process, an old kernel, one that has
+ * just ended), the resident set (shared pages counted again).
  */
 export async function readRam(pid: number, root = ''): Promise<number> {
-  try {
-    const rollup = await readFile(`${root}/proc/${pid}/smaps_rollup`, 'latin1');
-    const pss = /^Pss:\s+(\d+) kB/m.exec(rollup);
-    if (pss) return Number(pss[1]) * 1024;
-  } catch {
-    // Another user's process, an old kernel, or one that has just ended.
-  }
-  try {
-    return Number((await readFile(`${root}/proc/${pid}/statm`, 'latin1')).split(' ')[1]) * PAGE;
-  } catch {
-    return 0;
-  }
+  const rollup = await readInThread(`${root}/proc/${pid}/smaps_rollup`);
+  const pss = /^Pss:\s+(\d+) kB/m.exec(rollup ?? '');
+  if (pss) return Number(pss[1]) * 1024;
+  const statm = readProcFile(`${root}/proc/${pid}/statm`);
+  return statm === undefined ? 0 : Number(statm.split(' ', 2)[1]) * PAGE;
 }
 
 /** What the kernel counts along for one process, bytes. */
@@ -36,10 +51,11 @@ export interface ProcessMemory {
 
 /** Undefined: it is gone, a kernel thread, or a zombie, which has no memory left. `root` is put before the path (for tests). */
 export function readProcessMemory(pid: number, root = ''): ProcessMemory | undefined {
-  const status = read(`${root}/proc/${pid}/status`);
+  const status = `\n${readProcFile(`${root}/proc/${pid}/status`) ?? ''}`;
+  /** `VmRSS:<tab>    1234 kB`; no name of a process can hold a line end. */
   const field = (name: string): number | undefined => {
-    const match = new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status ?? '');
-    return match ? Number(match[1]) * 1024 : undefined;
+    const at = status.indexOf(`\n${name}:`);
+    return at < 0 ? undefined : Number.parseInt(status.slice(at + name.length + 2, at + name.length + 40), 10) * 1024;
   };
   const residentBytes = field('VmRSS');
   if (residentBytes === undefined) return undefined;

@@ -1,4 +1,14 @@
-import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  readSync,
+  statSync,
+} from 'node:fs';
 
 /** One line of `/proc/<pid>/stat`. */
 export interface ProcessStat {
@@ -13,17 +23,36 @@ export interface ProcessStat {
   readonly cpuTicks: number;
 }
 
+/** Much more than a process's `stat` or `status` has. */
+const ROOM = Buffer.allocUnsafeSlow(16 * 1024);
+
+/**
+ * A small file of /proc, latin1; undefined when its process is gone. `readFileSync` asks for a size that is always 0 and takes fresh
+ * buffers for each file: three times the work, ten times a second.
+ */
+export function readProcFile(path: string): string | undefined {
+  let fd: number;
+  try {
+    fd = openSync(path, 'r');
+  } catch {
+    return undefined;
+  }
+  try {
+    return ROOM.toString('latin1', 0, readSync(fd, ROOM, 0, ROOM.length, 0));
+  } catch {
+    return undefined;
+  } finally {
+    closeSync(fd);
+  }
+}
+
 export const hasProc = (): boolean => existsSync('/proc/self/stat');
 
 /** Undefined when the process is gone. The command name may hold spaces and brackets: fields are counted from its last one. */
 export function readStat(pid: number): ProcessStat | undefined {
-  let text: string;
-  try {
-    text = readFileSync(`/proc/${pid}/stat`, 'latin1');
-  } catch {
-    return undefined;
-  }
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  const text = readProcFile(`/proc/${pid}/stat`);
+  if (text === undefined) return undefined;
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ', 20);
   const [state, parent, , session] = fields;
   const startTicks = Number(fields[19]);
   if (state === undefined || !Number.isFinite(startTicks)) return undefined;
@@ -56,12 +85,11 @@ export function isProcessAlive({ pid, startTicks }: { readonly pid: number; read
   }
 }
 
+/** Pids of all processes that can be seen. */
+export const listPids = (): number[] => readdirSync('/proc').map(Number).filter(Number.isInteger);
+
 /** Every process that can be seen. */
-export function readAllStats(): ProcessStat[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .flatMap((name) => readStat(Number(name)) ?? []);
-}
+export const readAllStats = (): ProcessStat[] => listPids().flatMap((pid) => readStat(pid) ?? []);
 
 /** A zombie holds no memory and no device; whoever should reap it may never do so in a container without an init. */
 export const isGone = (stat: ProcessStat | undefined): boolean =>

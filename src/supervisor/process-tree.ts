@@ -2,11 +2,15 @@ import {
   canWriteTo,
   hasInEnvironment,
   isGone,
+  listPids,
   type ProcessStat,
   readAllStats,
   readOpenPipe,
   readStat,
 } from './proc.ts';
+
+/** Few enough that a pid is not given away and taken again in between. */
+const LOOKS_AS_STRANGER = 10;
 
 /**
  * The processes descended from one child. A pid counts only with its start time, so that a reused number is never taken for
@@ -43,18 +47,36 @@ export function createProcessTree(leader: number, ownSession: boolean, startTick
   const sessions = new Set<number>(ownSession && !reused ? [leader] : []);
   const everSeen = new Set<number>([leader]);
   let members: ProcessStat[] = [];
+  /**
+   * Processes that are none of ours, and for how many looks they are not looked at: a stranger stays one, until another has its pid. A
+   * large server has thousands of them.
+   */
+  let strangers = new Map<number, number>();
 
   const isKnown = (stat: ProcessStat): boolean => startOf.get(stat.pid) === stat.startTicks;
   const adopt = (stat: ProcessStat): void => {
     startOf.set(stat.pid, stat.startTicks);
     everSeen.add(stat.pid);
-    if (stat.session === stat.pid) sessions.add(stat.pid);
+    if (stat.session !== stat.pid || sessions.has(stat.pid)) return;
+    sessions.add(stat.pid);
+    strangers.clear();
+  };
+  /** What was found in another way than by its parent or session may be the parent of somebody. */
+  const adoptFromOutside = (stat: ProcessStat): void => {
+    adopt(stat);
+    strangers.clear();
   };
 
   const refresh = (): void => {
-    const all = readAllStats();
+    const pids = listPids();
+    const skipped = pids.filter((pid) => (strangers.get(pid) ?? 0) > 0);
+    const all = pids.flatMap((pid) => (strangers.get(pid) ? [] : (readStat(pid) ?? [])));
     const childrenOf = new Map<number, ProcessStat[]>();
-    for (const stat of all) childrenOf.set(stat.parent, [...(childrenOf.get(stat.parent) ?? []), stat]);
+    for (const stat of all) {
+      const siblings = childrenOf.get(stat.parent);
+      if (siblings) siblings.push(stat);
+      else childrenOf.set(stat.parent, [stat]);
+    }
     const present = new Set(all.map((stat) => stat.session));
     // A session without members is over; its number may come back as a stranger's.
     for (const session of sessions) if (!present.has(session)) sessions.delete(session);
@@ -72,6 +94,8 @@ export function createProcessTree(leader: number, ownSession: boolean, startTick
       if (!hadSession && sessions.has(stat.session)) queue.push(...all.filter((one) => one.session === stat.session));
     }
     members = parentsFirst([...reached]);
+    strangers = new Map(skipped.map((pid) => [pid, (strangers.get(pid) ?? 1) - 1]));
+    for (const stat of all) if (!reached.has(stat)) strangers.set(stat.pid, 1 + (stat.pid % LOOKS_AS_STRANGER));
   };
 
   const pipes = new Set([1, 2].flatMap((fd) => readOpenPipe(leader, fd) ?? []));
@@ -87,18 +111,19 @@ export function createProcessTree(leader: number, ownSession: boolean, startTick
     },
     findPipeHolders: () => {
       for (const stat of readAllStats()) {
-        if (stat.pid !== process.pid && !isKnown(stat) && canWriteTo(stat.pid, pipes)) adopt(stat);
+        if (stat.pid !== process.pid && !isKnown(stat) && canWriteTo(stat.pid, pipes)) adoptFromOutside(stat);
       }
     },
     findMarked: (assignment) => {
       for (const stat of readAllStats()) {
-        if (stat.pid !== process.pid && !isKnown(stat) && hasInEnvironment(stat.pid, assignment)) adopt(stat);
+        if (stat.pid !== process.pid && !isKnown(stat) && hasInEnvironment(stat.pid, assignment))
+          adoptFromOutside(stat);
       }
     },
     adopt: (members) => {
       for (const { pid, startTicks } of members) {
         const stat = readStat(pid);
-        if (stat?.startTicks === startTicks) adopt(stat);
+        if (stat?.startTicks === startTicks) adoptFromOutside(stat);
       }
     },
     seen: () => [...everSeen],

@@ -26,12 +26,18 @@ export interface SamplerOptions {
   readonly onLook?: (live: readonly ProcessStat[]) => void;
 }
 
-/** A look at RAM may take at most this part of the time; page tables of a 500 GB process take a while. */
-const RAM_SHARE = 0.01;
+/** Sizing RAM may take at most this part of the time; page tables of a 500 GB process take a while. */
+const RAM_SHARE = 0.005;
 /** And a look at all processes this part of a core: a large server has thousands. */
 const LOOK_SHARE = 0.004;
-/** Glances between looks: what a loader fills in that time is the most that goes unseen before a kill. */
+/** Samples without a look while the same processes live. */
+const CALM_LOOKS = 2;
+/**
+ * Glances between looks, while memory moves: what a loader fills in that time is the most that goes unseen before a kill. A tree that
+ * stands still is left more and more alone; to be woken costs more than the glance.
+ */
 const GLANCE_EVERY_MS = 100;
+const CALM_EVERY_MS = 500;
 const GLANCE_SHARE = 0.004;
 /** Right after the start, so that what forks and leaves its parent at once is seen, and what grows at once as well. */
 const EARLY_LOOKS_MS = [20, 60, 150, 300, 600];
@@ -64,31 +70,33 @@ export function startSampler({ tree, path, everyMs, sampleVram, onLook }: Sample
 
   let nextLookAt = 0;
   let nextRamAt = 0;
-  let processes: number | undefined;
-  const lookAtTree = async (): Promise<number | undefined> => {
+  let pids: readonly number[] = [];
+  let pauseMs = GLANCE_EVERY_MS;
+  const lookAtTree = async (): Promise<void> => {
     const began = performance.now();
-    if (!tree || began < nextLookAt) return undefined;
+    if (!tree || began < nextLookAt) return;
     const spent = spentMs();
-    const live = lookedAt(tree);
-    processes = live.length;
-    nextLookAt = began + (spentMs() - spent) / LOOK_SHARE;
+    const before = pids;
+    pids = lookedAt(tree).map(({ pid }) => pid);
+    const isCalm = pids.length === before.length && pids.every((pid, index) => pid === before[index]);
+    if (!isCalm) pauseMs = GLANCE_EVERY_MS;
     const looked = performance.now();
-    if (looked < nextRamAt) return undefined;
-    const bytes = await ram.look(live.map((stat) => stat.pid));
+    nextLookAt = began + Math.max((spentMs() - spent) / LOOK_SHARE, isCalm ? (CALM_LOOKS - 0.5) * everyMs : 0);
+    if (looked < nextRamAt) return;
+    await ram.look(pids);
     nextRamAt = looked + (performance.now() - looked) / RAM_SHARE;
-    return bytes;
   };
   const sample = async (): Promise<void> => {
-    const [ramBytes, vram] = await Promise.all([lookAtTree(), sampleVram?.().catch(() => undefined)]);
+    const [, vram] = await Promise.all([lookAtTree(), sampleVram?.().catch(() => undefined)]);
     if (vram !== undefined) vramBytes = Math.max(vramBytes ?? 0, vram);
     if (fd === undefined || stopped) return;
     const record = {
       at_ms: Date.now() - startedAt,
-      ram_bytes: ramBytes,
+      ram_bytes: tree && ram.nowBytes(),
       ram_peak_bytes: tree && ram.peakBytes(),
       swap_peak_bytes: tree && ram.peakSwapBytes(),
       vram_bytes: vram,
-      processes,
+      processes: tree && pids.length,
     };
     try {
       writeSync(fd, `${JSON.stringify(record)}\n`);
@@ -98,29 +106,31 @@ export function startSampler({ tree, path, everyMs, sampleVram, onLook }: Sample
     }
   };
   let timer: NodeJS.Timeout;
-  let current: Promise<void> = Promise.resolve();
-  const schedule = (afterMs: number): void => {
-    timer = setTimeout(() => {
-      current = sample().then(() => {
-        if (!stopped) schedule(everyMs);
-      });
-    }, afterMs);
-  };
-  schedule(Math.min(everyMs, 200));
+  let current: Promise<void> | undefined;
+  let nextSampleAt = performance.now() + Math.min(everyMs, 200);
   let nextGlanceAt = 0;
-  const glances = setInterval(() => {
+  /** One clock for both, so that a calm tree wakes us twice a second. */
+  const tick = (): void => {
     const began = performance.now();
-    if (began < nextGlanceAt) return;
-    const spent = spentMs();
-    ram.glance();
-    nextGlanceAt = began + (spentMs() - spent) / GLANCE_SHARE;
-  }, GLANCE_EVERY_MS);
+    if (began >= nextGlanceAt) {
+      const spent = spentMs();
+      pauseMs = ram.glance() ? GLANCE_EVERY_MS : Math.min(2 * pauseMs, CALM_EVERY_MS);
+      nextGlanceAt = began + (spentMs() - spent) / GLANCE_SHARE;
+    }
+    if (current === undefined && began >= nextSampleAt - pauseMs / 4) {
+      current = sample().then(() => {
+        current = undefined;
+        nextSampleAt = Math.max(began, performance.now() - everyMs / 2) + everyMs;
+      });
+    }
+    timer = setTimeout(tick, Math.min(pauseMs, everyMs));
+  };
+  timer = setTimeout(tick, Math.min(everyMs, GLANCE_EVERY_MS));
 
   return {
     async stop() {
       stopped = true;
       clearTimeout(timer);
-      clearInterval(glances);
       for (const look of early) clearTimeout(look);
       // A hanging driver tool must not keep the attempt open.
       await Promise.race([current, new Promise((resolve) => setTimeout(resolve, 2000).unref())]);

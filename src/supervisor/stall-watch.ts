@@ -25,6 +25,8 @@ export interface StallWatchOptions {
 
 const TICKS_PER_SECOND = 100;
 const MEASURED_MS = 1000;
+/** Between two looks whether there was output. */
+const MOST_BETWEEN_MS = 5000;
 /** A gap between two looks longer than this is our own sleep (Ctrl-Z, a suspended machine), not the trainer's silence. */
 const LOOKS_MISSED = 3;
 
@@ -41,7 +43,7 @@ async function busyCores(tree: ProcessTree | undefined): Promise<Pick<Stall, 'bu
 
 /** Tells once for every silence that lasts `afterMs`. */
 export function createStallWatch({ afterMs, tree, onStall }: StallWatchOptions): StallWatch {
-  const everyMs = Math.max(10, Math.min(1000, afterMs / 10));
+  const everyMs = Math.max(10, Math.min(MOST_BETWEEN_MS, afterMs / 10));
   let quietMs = 0;
   let told = false;
   let disposed = false;
