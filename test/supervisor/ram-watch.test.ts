@@ -37,6 +37,37 @@ describe('between two looks', () => {
     expect(watch.peakBytes()).toBe(1300 * MB);
   });
 
+  it('a tree that stands still is not sized again, one that moves or has others in it is', async () => {
+    const watch = createRamWatch(root);
+    const sizes = { pss: 300, rss: 340, anon: 280, high: 340 };
+    show(7, sizes);
+    await watch.look([7]);
+    show(7, { ...sizes, pss: 310 });
+    expect(await watch.look([7])).toBe(300 * MB);
+    show(7, { ...sizes, pss: 310, rss: 350 });
+    expect(await watch.look([7])).toBe(310 * MB);
+    show(7, { ...sizes, pss: 290, rss: 350 });
+    show(8, sizes);
+    expect(await watch.look([7, 8])).toBe(590 * MB);
+    gone(7);
+    expect(await watch.look([8])).toBe(300 * MB);
+  });
+
+  it('says whether it has moved: then it is worth looking again soon', async () => {
+    const watch = createRamWatch(root);
+    show(7, { pss: 300, rss: 340, anon: 280, high: 340 });
+    await watch.look([7]);
+    expect(watch.glance()).toBe(false);
+    show(7, { pss: 300, rss: 342, anon: 282, high: 342 });
+    expect(watch.glance()).toBe(false);
+    show(7, { pss: 300, rss: 402, anon: 342, high: 402 });
+    expect(watch.glance()).toBe(true);
+    expect(watch.glance()).toBe(false);
+    expect(watch.nowBytes()).toBe(362 * MB);
+    gone(7);
+    expect(watch.glance()).toBe(true);
+  });
+
   it('a height that has passed counts once', async () => {
     const watch = createRamWatch(root);
     show(7, { pss: 300, rss: 340, anon: 280, high: 340 });
