@@ -150,6 +150,8 @@ const QUIET_TOO = new Set<RunEvent['kind']>([
   'given-up',
   'host-ram-out',
   'stalled',
+  'memory-grows',
+  'slowed-down',
   'gpu-memory-stuck',
   'made-no-step',
 ]);

@@ -104,6 +104,10 @@ function readDevice(evidence: Evidence, finding: Finding, ranked: RankedFindings
   const spike = signature.kind === 'vram_capacity' ? SPIKE[phase] : undefined;
   if (spike) return { ...place, kind: spike, confidence: 'high', candidates: ['vram_capacity', ...more] };
 
+  // What the samples show of all steps decides; the figures of the last one look the same either way.
+  if (evidence.vramGrowth && signature.kind === 'vram_capacity') {
+    return { ...place, kind: 'vram_leak_growth', confidence: 'medium', candidates: ['vram_capacity', ...more] };
+  }
   // After many good steps: a longer sample than before, or memory that grows. One line does not tell.
   if ((line.stepsBefore ?? 0) >= MANY_STEPS) more.push('vram_leak_growth');
   const confidence =

@@ -1,4 +1,6 @@
 import type { EvidenceLine } from './failure.ts';
+import type { MemoryGrowth } from './memory-trend.ts';
+import type { Slowdown } from './slowdown.ts';
 
 /** What was seen of one attempt: how the process tree ended, the lines that matched a signature, what was sampled. */
 export interface Evidence {
@@ -35,6 +37,12 @@ export interface Evidence {
   readonly hostRamBytes?: number;
   /** Rise of the machine's own OOM-kill count while the attempt ran; kills of strangers are in it too. */
   readonly hostOomKills?: number;
+  /** Device memory that grew over the steps until the end; absent: it did not, or was not sampled. */
+  readonly vramGrowth?: MemoryGrowth;
+  /** RAM of the tree that did. */
+  readonly ramGrowth?: MemoryGrowth;
+  /** Steps that had become far slower while memory was used up. */
+  readonly slowdown?: Slowdown;
   /** Every pid seen in the attempt's tree: `Process N has` with one of these is a sibling rank, not a stranger. */
   readonly treePids?: readonly number[];
   /** `expandable_segments:True` was in effect, so stranded reserve is not what that setting would cure. */

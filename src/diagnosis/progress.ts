@@ -16,6 +16,8 @@ export interface ProgressReader {
   readonly advances: () => number;
   /** Highest step a training bar has shown. */
   readonly steps: () => number;
+  /** How many it is going to make, as that bar says; undefined: no bar has said. */
+  readonly planned: () => number | undefined;
   /** A trainer has said that it is done. */
   readonly finished: () => boolean;
 }
@@ -24,6 +26,7 @@ export function createProgressReader(): ProgressReader {
   const done = new Map<string, number>();
   let advances = 0;
   let steps = 0;
+  let planned: number | undefined;
   let finished = false;
   let lastLoss = '';
   return {
@@ -32,6 +35,7 @@ export function createProgressReader(): ProgressReader {
         const key = `${line.bar.label}/${line.bar.total}`;
         const before = done.get(key);
         if (before !== undefined && line.bar.done > before) advances++;
+        if (line.bar.done >= steps) planned = line.bar.total;
         steps = Math.max(steps, line.bar.done);
         if (done.size < 64 || before !== undefined) done.set(key, line.bar.done);
       }
@@ -51,6 +55,7 @@ export function createProgressReader(): ProgressReader {
     },
     advances: () => advances,
     steps: () => steps,
+    planned: () => planned,
     finished: () => finished,
   };
 }

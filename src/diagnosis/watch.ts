@@ -45,6 +45,10 @@ export interface LineWatcher {
   readonly end: () => FatalHit | undefined;
   /** The first fatal line that training has not gone on after. */
   readonly fatal: () => FatalHit | undefined;
+  /** Steps of training so far: what a bar shows, else how many signs of one there were. */
+  readonly step: () => number;
+  /** Steps the run is going to make; undefined: nothing has said. */
+  readonly plannedSteps: () => number | undefined;
   readonly evidence: () => WatchedOutput;
 }
 
@@ -262,6 +266,8 @@ export function createLineWatcher(): LineWatcher {
       return takeHit();
     },
     fatal: standingFatal,
+    step: () => progress.steps() || progress.advances(),
+    plannedSteps: progress.planned,
     evidence: () => ({
       lines: all().map((found) => (goesOn(found) ? { ...found.line, followedByProgress: true } : found.line)),
       tail: tail.lines(),

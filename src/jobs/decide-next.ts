@@ -1,32 +1,14 @@
 import type { Ports } from '../core/index.ts';
 import type { RunEvent } from '../report/index.ts';
-import { type CheckpointWriter, savedByRun } from './checkpoint-of-run.ts';
+import { savedByRun } from './checkpoint-of-run.ts';
+import { type DecideRequest, type Decision, end } from './decision.ts';
+import { afterGrowth } from './growth-retry.ts';
 import { hostRamEnded } from './host-ram-levers.ts';
 import { hostRamRetry } from './host-ram-retry.ts';
-import { goOn, nextAttempt, type PlannedAttempt, startingValues, startOver } from './next-attempt.ts';
-import type { Preflight } from './preflight.ts';
-import type { MadeAttempt } from './run-attempts.ts';
+import { goOn, nextAttempt, startingValues, startOver } from './next-attempt.ts';
 import type { Ending } from './run-record.ts';
 
-/** What follows an attempt: the end of the run, or another start. */
-export type Decision =
-  | { readonly kind: 'end'; readonly ending: Ending; readonly events: readonly RunEvent[] }
-  | { readonly kind: 'retry'; readonly planned: PlannedAttempt; readonly events: readonly RunEvent[] };
-
-export interface DecideRequest {
-  readonly preflight: Preflight;
-  /** Of this snug; the last one has just ended. */
-  readonly made: readonly MadeAttempt[];
-  /** Writers of checkpoints before `made`. */
-  readonly before: readonly CheckpointWriter[];
-  readonly maxRetries: number;
-  /** Somebody asked the run to end. */
-  readonly signalled: NodeJS.Signals | undefined;
-}
-
 const NOT_STARTED = { 'not-found': 'not-found', 'not-executable': 'not-executable', other: 'not-started' } as const;
-
-const end = (ending: Ending, ...events: readonly RunEvent[]): Decision => ({ kind: 'end', ending, events });
 
 /** Ends or goes on after an attempt. Where VRAM ran out it goes on only after `isFree`: the card has its memory back. */
 export async function decideNext(
@@ -46,6 +28,7 @@ export async function decideNext(
   if (failure.resource !== 'vram') return end(own);
   if (!(await isFree())) return end({ whose: 'snug', reason: 'out-of-vram' });
   const saved = savedByRun(ports, [...request.before, ...request.made]);
+  if (failure.kind === 'vram_leak_growth') return afterGrowth(ports, request, saved);
   const next = await nextAttempt(ports, { ...request, saved });
   return next.kind === 'give-up'
     ? end({ whose: 'snug', reason: 'out-of-vram' }, ...next.events)

@@ -192,6 +192,12 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
       ...defaultTimings,
       stopGraceMs: request.request.stopGraceMs ?? defaultTimings.stopGraceMs,
       outputDir: outputDir === undefined || isAbsolute(outputDir) ? outputDir : join(launch.cwd, outputDir),
+      trends: {
+        vramCapacityBytes: smallest(gpus.map(({ totalBytes }) => totalBytes)),
+        ramCapacityBytes: preflight.hardware.host?.availableBytes,
+        onGrowth: (growth, memory) => tellBetween({ kind: 'memory-grows', memory, growth }),
+        onSlowdown: (slowdown) => tellBetween({ kind: 'slowed-down', ...slowdown }),
+      },
       ...stallOf(request.request, (stall, stops) => tellBetween({ kind: 'stalled', ...stall, stops })),
     });
     running = child;
@@ -297,6 +303,11 @@ async function runningGpus(
   const real = await detectHardware(ports, { environment: { ...ports.environment, ...reading.env } });
   return real.ok ? real.value : { gpus: [], source: 'none' };
 }
+
+const smallest = (sizes: readonly (number | undefined)[]): number | undefined => {
+  const known = sizes.filter((size) => size !== undefined);
+  return known.length > 0 ? Math.min(...known) : undefined;
+};
 
 const firstAttempt = (preflight: Preflight, changes: readonly SpecChange[]): PlannedAttempt => {
   const plan = preflight.report.plan;

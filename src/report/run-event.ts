@@ -1,4 +1,4 @@
-import type { EvidenceLine, Failure } from '../diagnosis/index.ts';
+import type { EvidenceLine, Failure, MemoryGrowth, Slowdown } from '../diagnosis/index.ts';
 import type { MemoryEstimate } from '../memory/index.ts';
 import type { Distributed, SpecChange } from '../spec/index.ts';
 import type { HostRamOut } from './host-ram-text.ts';
@@ -38,6 +38,16 @@ export type RunEvent =
       /** The run is ended for it. */
       readonly stops: boolean;
     }
+  /** Memory has grown with the steps so far, and will be used up before they are over. */
+  | {
+      readonly kind: 'memory-grows';
+      readonly memory: 'vram' | 'ram';
+      readonly growth: MemoryGrowth;
+    }
+  /** Steps take far longer than they did, while memory is used up. */
+  | ({ readonly kind: 'slowed-down' } & Slowdown)
+  /** No setting stops the growth; a fresh process begins without what the last one had gathered. */
+  | { readonly kind: 'same-again'; readonly because: string }
   /** The tree is gone and the driver still counts its memory. */
   | { readonly kind: 'gpu-memory-waiting'; readonly heldBytes: number; readonly timeoutMs: number }
   | { readonly kind: 'gpu-memory-freed'; readonly waitedMs: number }

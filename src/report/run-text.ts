@@ -115,6 +115,29 @@ function stalled({ quietMs, busyCores, processes, stops }: Extract<RunEvent, { k
   ];
 }
 
+function memoryGrows({ memory, growth }: Extract<RunEvent, { kind: 'memory-grows' }>): string[] {
+  const { bytesPerStep, fromStep, fullAtStep } = growth;
+  const [what, full] = memory === 'vram' ? ['GPU memory', 'the card is full'] : ['host RAM', 'it is used up'];
+  const when = fullAtStep === undefined ? '' : `: at this pace ${full} at about step ${fullAtStep}`;
+  return [
+    `${what} has grown by ${formatBytes(bytesPerStep)} a step since step ${fromStep}${when}`,
+    '  a smaller batch only puts that off: something is kept from step to step (losses without .item(), a list, a cache)',
+  ];
+}
+
+function slowedDown({ usualStepMs, stepMs, because }: Extract<RunEvent, { kind: 'slowed-down' }>): string[] {
+  const slower = `a step takes ${formatDuration(stepMs)}, ${(stepMs / usualStepMs).toFixed(0)} times as long as before`;
+  return because === 'vram'
+    ? [
+        `${slower}, and the card is full: its driver moves memory to the host, or the allocator frees and asks again`,
+        '  it is left alone; --headroom 0.15 leaves the card more room at the next start',
+      ]
+    : [
+        `${slower}, and much of the run lies in swap: host RAM is too small for it`,
+        '  it is left alone; fewer DataLoader workers, no offload or more RAM would help',
+      ];
+}
+
 function replanned(event: Extract<RunEvent, { kind: 'replanned' }>, options: TextOptions): string[] {
   const { because, changes, predicted, calibratedBytes, distributed } = event;
   const scaled =
@@ -150,6 +173,12 @@ function eventLines(event: RunEvent, options: TextOptions): readonly string[] {
       return [signalForwarded(event)];
     case 'stalled':
       return stalled(event);
+    case 'memory-grows':
+      return memoryGrows(event);
+    case 'slowed-down':
+      return slowedDown(event);
+    case 'same-again':
+      return [`${event.because}; going on with the same settings in a fresh process`];
     case 'gpu-memory-waiting':
       return [
         `waiting up to ${formatDuration(event.timeoutMs)} for the GPU to give back ${formatBytes(event.heldBytes)}`,

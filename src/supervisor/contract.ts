@@ -1,5 +1,6 @@
 import type { Evidence, OutputStream } from '../diagnosis/index.ts';
 import type { Stall } from './stall-watch.ts';
+import type { TrendWatchOptions } from './trend-watch.ts';
 import type { Watcher } from './watcher/start-watcher.ts';
 
 /** One attempt: what to start and how to look after it. */
@@ -41,6 +42,8 @@ export interface AttemptRequest {
     readonly stop: boolean;
     readonly onStall: (stall: Stall) => void;
   };
+  /** What the samples are measured against, and who is told what they show; each at most once. */
+  readonly trends?: Omit<TrendWatchOptions, 'plannedSteps'>;
   /** Ends the attempt should we be killed; absent: then the trainer ends at its next line of output. */
   readonly watcher?: Watcher | undefined;
   /** `PYTORCH_CUDA_ALLOC_CONF` of the attempt had `expandable_segments:True`; handed on to the evidence. */

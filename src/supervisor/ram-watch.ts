@@ -21,6 +21,8 @@ export interface RamWatch {
   readonly nowBytes: () => number;
   /** Highest level so far, bytes. */
   readonly peakBytes: () => number;
+  /** What was in swap at the last look or glance, bytes. */
+  readonly swapBytes: () => number;
   /** The most that was in swap at one moment, bytes. */
   readonly peakSwapBytes: () => number;
 }
@@ -46,6 +48,7 @@ export function createRamWatch(root = ''): RamWatch {
   let nowBytes = 0;
   let peakBytes = 0;
   let peakSwapBytes = 0;
+  let swapBytes = 0;
   let looks = 0;
   /** Returns how far resident pages have moved since the last sizing, bytes; undefined: somebody is gone. */
   const readAgain = (): number | undefined => {
@@ -67,6 +70,7 @@ export function createRamWatch(root = ''): RamWatch {
     }
     nowBytes = Math.max(0, now);
     peakBytes = Math.max(peakBytes, level);
+    swapBytes = swapped;
     peakSwapBytes = Math.max(peakSwapBytes, swapped);
     return moved;
   };
@@ -78,6 +82,7 @@ export function createRamWatch(root = ''): RamWatch {
     },
     nowBytes: () => nowBytes,
     peakBytes: () => peakBytes,
+    swapBytes: () => swapBytes,
     peakSwapBytes: () => peakSwapBytes,
     async look(pids) {
       const moved = readAgain();

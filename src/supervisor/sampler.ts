@@ -1,4 +1,5 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
+import type { RunSample } from '../diagnosis/index.ts';
 import type { ProcessStat } from './proc.ts';
 import type { ProcessTree } from './process-tree.ts';
 import { createRamWatch } from './ram-watch.ts';
@@ -11,7 +12,7 @@ export interface Peaks {
 
 /**
  * Samples a tree's memory into `samples.jsonl` (`at_ms` since the start, `ram_bytes`, `ram_peak_bytes` and `swap_peak_bytes` so far,
- * `vram_bytes`, `processes`).
+ * `vram_bytes`, `processes`, `step`).
  */
 export interface Sampler {
   readonly stop: () => Promise<Peaks>;
@@ -24,6 +25,9 @@ export interface SamplerOptions {
   readonly sampleVram: (() => Promise<number | undefined>) | undefined;
   /** Told who lives in the tree, at every look. */
   readonly onLook?: (live: readonly ProcessStat[]) => void;
+  /** Steps of training so far. */
+  readonly step?: () => number;
+  readonly onSample?: (sample: RunSample) => void;
 }
 
 /** Sizing RAM may take at most this part of the time; page tables of a 500 GB process take a while. */
@@ -48,7 +52,7 @@ const spentMs = (): number => {
   return (user + system) / 1000;
 };
 
-export function startSampler({ tree, path, everyMs, sampleVram, onLook }: SamplerOptions): Sampler {
+export function startSampler({ tree, path, everyMs, sampleVram, onLook, step, onSample }: SamplerOptions): Sampler {
   const startedAt = Date.now();
   const ram = createRamWatch();
   let vramBytes: number | undefined;
@@ -89,14 +93,20 @@ export function startSampler({ tree, path, everyMs, sampleVram, onLook }: Sample
   const sample = async (): Promise<void> => {
     const [, vram] = await Promise.all([lookAtTree(), sampleVram?.().catch(() => undefined)]);
     if (vram !== undefined) vramBytes = Math.max(vramBytes ?? 0, vram);
-    if (fd === undefined || stopped) return;
+    if (stopped) return;
+    const atMs = Date.now() - startedAt;
+    const steps = step?.() ?? 0;
+    const ramBytes = tree && ram.nowBytes();
+    onSample?.({ atMs, step: steps, vramBytes: vram, ramBytes, swapBytes: ram.swapBytes() });
+    if (fd === undefined) return;
     const record = {
-      at_ms: Date.now() - startedAt,
-      ram_bytes: tree && ram.nowBytes(),
+      at_ms: atMs,
+      ram_bytes: ramBytes,
       ram_peak_bytes: tree && ram.peakBytes(),
       swap_peak_bytes: tree && ram.peakSwapBytes(),
       vram_bytes: vram,
       processes: tree && pids.length,
+      step: steps === 0 ? undefined : steps,
     };
     try {
       writeSync(fd, `${JSON.stringify(record)}\n`);

@@ -16,6 +16,7 @@ import { startChild } from './start-child.ts';
 import { createTreeStopper } from './stop-tree.ts';
 import { stopWithTreeKill } from './stop-without-proc.ts';
 import { defaultTimings } from './timings.ts';
+import { createTrendWatch } from './trend-watch.ts';
 import { MARK_VARIABLE } from './watcher/messages.ts';
 
 /** Beside the attempt's log, when snug was killed. */
@@ -68,12 +69,15 @@ export const startAttempt: StartAttempt = (request) => {
       },
     });
   const output = handOn(request, child, watcher, { onFatal: guard.alarm, onOutput: stall?.alive });
+  const trends = createTrendWatch({ ...request.trends, plannedSteps: watcher.plannedSteps });
   const sampler = startSampler({
     tree,
     path: request.samplesPath,
     everyMs: request.sampleEveryMs,
     sampleVram: child.pid === undefined ? undefined : request.sampleVram,
     onLook: (live) => guardian?.know(live),
+    step: watcher.step,
+    onSample: trends.take,
   });
 
   const ended = async (): Promise<Evidence> => {
@@ -102,6 +106,7 @@ export const startAttempt: StartAttempt = (request) => {
       peakSwapBytes: peaks.swapBytes,
       peakVramBytes: peaks.vramBytes,
       hostRamBytes: totalmem(),
+      ...trends.trends(),
       ...risen(before, readOomCounters()),
       ...(tree ? { treePids: tree.seen() } : {}),
       ...(request.expandableSegments === undefined ? {} : { expandableSegments: request.expandableSegments }),

@@ -1,9 +1,11 @@
 import { expect, it } from 'vitest';
 import type { Evidence, Failure } from '../../src/diagnosis/index.ts';
-import { type DecideRequest, decideNext } from '../../src/jobs/decide-next.ts';
+import { decideNext } from '../../src/jobs/decide-next.ts';
+import type { DecideRequest } from '../../src/jobs/decision.ts';
 import { startingValues } from '../../src/jobs/next-attempt.ts';
 import { type Preflight, preflight } from '../../src/jobs/preflight.ts';
 import type { MadeAttempt } from '../../src/jobs/run-attempts.ts';
+import { completeCheckpoint } from '../support/complete-checkpoint.ts';
 import { fakePorts } from '../support/fake-ports.ts';
 
 const SCRIPT =
@@ -145,4 +147,32 @@ it.each([
   const checked = await launched();
   const last = made(checked, ended(evidence), failure({ kind: 'vram_capacity', resource: 'vram' }));
   expect(await decide(checked, [last])).toMatchObject({ kind: 'end', ending: { whose: 'trainer' } });
+});
+
+it('memory that grows with the steps: the same again from its checkpoint, as long as it comes further', async () => {
+  const checked = await launched();
+  const grown = failure({ kind: 'vram_leak_growth', resource: 'vram' });
+  const ports = fakePorts({ files: completeCheckpoint('/project/out', 30) });
+  const from = (attempts: readonly MadeAttempt[]) =>
+    decideNext(
+      ports,
+      { preflight: checked, made: attempts, before: [], maxRetries: 2, signalled: undefined },
+      async () => true,
+    );
+  const next = await from([made(checked, ended({}), grown)]);
+  expect(next).toMatchObject({
+    kind: 'retry',
+    planned: { changes: [], resumeFrom: { step: 30 } },
+    events: [{ kind: 'same-again' }, { kind: 'resuming', step: 30 }],
+  });
+  const stuck = await from([made(checked, ended({}), grown, { resumeFrom: { ...RESUMED.resumeFrom, step: 30 } })]);
+  expect(stuck).toMatchObject({ kind: 'end', ending: { reason: 'out-of-vram' }, events: [{ kind: 'given-up' }] });
+  expect(JSON.stringify(stuck.events)).toMatch(/smaller settings only put the end off/);
+});
+
+it('memory that grows, and nothing saved: no smaller batch is tried', async () => {
+  const checked = await launched();
+  const grown = failure({ kind: 'vram_leak_growth', resource: 'vram' });
+  const next = await decide(checked, [made(checked, ended({}), grown)]);
+  expect(next).toMatchObject({ kind: 'end', ending: { reason: 'out-of-vram' } });
 });

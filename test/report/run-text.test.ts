@@ -35,6 +35,48 @@ describe('renderRunEvent', () => {
       ),
     ],
     [
+      {
+        kind: 'memory-grows',
+        memory: 'vram',
+        growth: {
+          bytesPerStep: GiB / 64,
+          fromStep: 40,
+          toStep: 400,
+          firstBytes: 9 * GiB,
+          lastBytes: 15 * GiB,
+          fullAtStep: 976,
+        },
+      },
+      lines(
+        'snug: GPU memory has grown by 16 MiB a step since step 40: at this pace the card',
+        'snug:   is full at about step 976',
+        'snug:   a smaller batch only puts that off: something is kept from step to step',
+        'snug:     (losses without .item(), a list, a cache)',
+      ),
+    ],
+    [
+      { kind: 'slowed-down', usualStepMs: 1000, stepMs: 14_000, because: 'vram' },
+      lines(
+        'snug: a step takes 14 s, 14 times as long as before, and the card is full: its',
+        'snug:   driver moves memory to the host, or the allocator frees and asks again',
+        'snug:   it is left alone; --headroom 0.15 leaves the card more room at the next',
+        'snug:     start',
+      ),
+    ],
+    [
+      { kind: 'slowed-down', usualStepMs: 2000, stepMs: 30_000, because: 'swap' },
+      lines(
+        'snug: a step takes 30 s, 15 times as long as before, and much of the run lies in',
+        'snug:   swap: host RAM is too small for it',
+        'snug:   it is left alone; fewer DataLoader workers, no offload or more RAM would',
+        'snug:     help',
+      ),
+    ],
+    [
+      { kind: 'same-again', because: 'memory grew' },
+      'snug: memory grew; going on with the same settings in a fresh process',
+    ],
+    [
       { kind: 'stopping-tree', because: 'it did not end by itself', graceMs: 30_000 },
       lines('snug: stopping every process of the run (it did not end by itself), by force', 'snug:   after 30 s'),
     ],
