@@ -12,15 +12,19 @@ export interface VersionFacts {
   readonly keepsQuantisedInputs: boolean;
   /** Accumulation leaves FSDP 2's gradients unreduced, as FSDP 1's: accelerate does so from 1.11 on, of the time of transformers 5. */
   readonly unsyncedFsdp2: boolean;
+  /** Checkpoints are read one file at a time, each weight into a copy, and written in files of 5 GB: transformers before 5. */
+  readonly smallFiles: boolean;
 }
 
-const KNOWN = new Map<string, VersionFacts>();
+const KNOWN = new WeakMap<Versions, VersionFacts>();
 
-/** Remembered: it is asked several times an estimate, and there are few versions. */
+/** Remembered: it is asked several times an estimate, and plans of one launch have their versions in common. */
 export function versionFacts(versions: Versions): VersionFacts {
-  const key = `${versions.transformers} ${versions.bitsandbytes}`;
-  const facts = KNOWN.get(key) ?? read(versions);
-  KNOWN.set(key, facts);
+  let facts = KNOWN.get(versions);
+  if (!facts) {
+    facts = read(versions);
+    KNOWN.set(versions, facts);
+  }
   return facts;
 }
 
@@ -30,6 +34,7 @@ const read = ({ transformers, bitsandbytes }: Versions): VersionFacts => ({
   loopsExperts: isBefore(transformers, '5'),
   keepsQuantisedInputs: bitsandbytes !== undefined && isBefore(bitsandbytes, '0.43.1'),
   unsyncedFsdp2: !isBefore(transformers, '5'),
+  smallFiles: isBefore(transformers, '5'),
 });
 
 /** Whether `version` (`4.48.1`) comes before `other` (`4.50`); text that is not a version counts as the newest. */

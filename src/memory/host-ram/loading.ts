@@ -1,4 +1,4 @@
-import { isBefore } from '../versions.ts';
+import { versionFacts } from '../versions.ts';
 import { type HostInput, type HostTerms, loadedWidth } from './host-input.ts';
 
 /** Tensors that transformers 5 reads at a time (core_model_loading.py GLOBAL_WORKERS). */
@@ -15,7 +15,7 @@ export type LoadingInput = Pick<HostInput, 'values' | 'sharding' | 'model'>;
  */
 export function loading(input: LoadingInput): HostTerms {
   const { values, model } = input;
-  const old = isBefore(values.versions.transformers, '5');
+  const old = versionFacts(values.versions).smallFiles;
   const stored = model.parameters * model.storedWidth;
   const mappedCheckpoint = old ? Math.min(stored, OLD_SHARD) : stored;
   const width = upcastWidth(input);

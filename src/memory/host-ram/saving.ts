@@ -1,8 +1,9 @@
-import { isBefore } from '../versions.ts';
+import type { Versions } from '../../spec/index.ts';
+import { versionFacts } from '../versions.ts';
 import { type HostInput, loadedWidth } from './host-input.ts';
 
 /** A file of `save_pretrained` and so what it copies to the host at a time, bytes (`max_shard_size`). */
-const shardLimit = (transformers: string): number => (isBefore(transformers, '5') ? 5e9 : 50e9);
+const shardLimit = (versions: Versions): number => (versionFacts(versions).smallFiles ? 5e9 : 50e9);
 
 /**
  * What a save on the GPU copies to the host of rank 0, bytes. safetensors collects the weights of one file first; torch.save
@@ -27,8 +28,5 @@ export function saving(input: HostInput): number {
       : ((values.lora ?? values.ia3)?.adapterDtype ?? 'fp32') === 'fp32'
         ? 4
         : 2);
-  return Math.max(
-    Math.min(trained, shardLimit(values.versions.transformers)),
-    Math.min(largestState, plan.trainable * 4),
-  );
+  return Math.max(Math.min(trained, shardLimit(values.versions)), Math.min(largestState, plan.trainable * 4));
 }

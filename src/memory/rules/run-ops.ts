@@ -1,4 +1,5 @@
 import type { CastOp, LinearOp, Op } from '../../model/index.ts';
+import type { OpState } from '../parameters.ts';
 import {
   add,
   cast,
@@ -38,6 +39,12 @@ import { selectiveScan } from './selective-scan.ts';
 
 /** Runs the ops of one frame in order, each by its rule. */
 export function runOps(ctx: Context, ops: readonly Op[], frame: Frame): void {
+  if (ctx.ownModules === 'litgpt' || ctx.fused.includes('gate')) runJoined(ctx, ops, frame);
+  else for (const op of ops) runOp(ctx, op, frame);
+}
+
+/** The same where one kernel stands for several ops. */
+function runJoined(ctx: Context, ops: readonly Op[], frame: Frame): void {
   const gates = new Set<string>();
   const fusesGates = ctx.fused.includes('gate');
   const joined = ctx.ownModules === 'litgpt' ? projectionsOf(ops) : undefined;
@@ -63,33 +70,35 @@ export function runOps(ctx: Context, ops: readonly Op[], frame: Frame): void {
   });
 }
 
+const NO_STATE: OpState = {};
+
 function runOp(ctx: Context, op: Op, frame: Frame): void {
   const { tape } = ctx;
   tape.at = op;
   switch (op.op) {
     case 'linear':
-      unary(ctx, op, frame, (x) => linear(ctx, ctx.states.get(op)!.linear!, x, op));
+      finish(ctx, op, frame, linear(ctx, ctx.states.get(op)!.linear!, read(frame, op.input), op));
       break;
     case 'norm':
-      unary(ctx, op, frame, (x) => norm(ctx, op, ctx.states.get(op) ?? {}, x));
+      finish(ctx, op, frame, norm(ctx, op, ctx.states.get(op) ?? NO_STATE, read(frame, op.input)));
       break;
     case 'activation':
-      unary(ctx, op, frame, (x) => activate(ctx, op.fn, x, ctx.states.get(op)));
+      finish(ctx, op, frame, activate(ctx, op.fn, read(frame, op.input), ctx.states.get(op)));
       break;
     case 'heads':
-      unary(ctx, op, frame, (x) => viewHeads(tape, x));
+      finish(ctx, op, frame, viewHeads(tape, read(frame, op.input)));
       break;
     case 'assign':
       bind(ctx, frame, op.output, tape.hold(read(frame, op.input)));
       break;
     case 'scale':
-      unary(ctx, op, frame, (x) => scale(tape, x, op.inPlace));
+      finish(ctx, op, frame, scale(tape, read(frame, op.input), op.inPlace));
       break;
     case 'dropout':
-      unary(ctx, op, frame, (x) => dropout(tape, x, op.p));
+      finish(ctx, op, frame, dropout(tape, read(frame, op.input), op.p));
       break;
     case 'softcap':
-      unary(ctx, op, frame, (x) => softcap(ctx, x));
+      finish(ctx, op, frame, softcap(ctx, read(frame, op.input)));
       break;
     case 'clamp': {
       // In place: the unclamped values are kept for the gradient.
@@ -120,13 +129,13 @@ function runOp(ctx: Context, op: Op, frame: Frame): void {
       break;
     }
     case 'copy':
-      unary(ctx, op, frame, (x) => copy(tape, x, false));
+      finish(ctx, op, frame, copy(tape, read(frame, op.input), false));
       break;
     case 'convolution':
-      unary(ctx, op, frame, (x) => convolution(ctx, op, ctx.states.get(op)!, x));
+      finish(ctx, op, frame, convolution(ctx, op, ctx.states.get(op)!, read(frame, op.input)));
       break;
     case 'gated_norm':
-      unary(ctx, op, frame, (x) => gatedNorm(ctx, op, ctx.states.get(op)!, x, read(frame, op.gate)));
+      finish(ctx, op, frame, gatedNorm(ctx, op, ctx.states.get(op)!, read(frame, op.input), read(frame, op.gate)));
       break;
     case 'delta_rule':
       deltaRule(ctx, op, ctx.states.get(op)!, frame);
@@ -141,7 +150,7 @@ function runOp(ctx: Context, op: Op, frame: Frame): void {
       copyInto(ctx, op, frame);
       break;
     case 'repeat':
-      unary(ctx, op, frame, (x) => repeat(tape, x, op.times));
+      finish(ctx, op, frame, repeat(tape, read(frame, op.input), op.times));
       break;
     case 'drop':
       for (const name of op.names) {
@@ -158,11 +167,13 @@ function runOp(ctx: Context, op: Op, frame: Frame): void {
     case 'embedding':
       bind(ctx, frame, op.output, embedding(ctx, op, ctx.states.get(op)!));
       break;
-    case 'cast':
-      unary(ctx, op, frame, (x) => cast(tape, x, dtypeLike(ctx, op.like, frame, x)));
+    case 'cast': {
+      const x = read(frame, op.input);
+      finish(ctx, op, frame, cast(tape, x, dtypeLike(ctx, op.like, frame, x)));
       break;
+    }
     case 'first_token':
-      unary(ctx, op, frame, (x) => slice(tape, x, ctx.batch * op.size, false));
+      finish(ctx, op, frame, slice(tape, read(frame, op.input), ctx.batch * op.size, false));
       break;
     case 'position_bias':
       bind(ctx, frame, op.output, positionBias(ctx, op, read(frame, op.keys)));
@@ -177,26 +188,30 @@ function runOp(ctx: Context, op: Op, frame: Frame): void {
       alternating(ctx, op, frame);
       break;
     case 'gaussian_topk':
-      unary(ctx, op, frame, (x) => gaussianTopk(ctx, op, x));
+      finish(ctx, op, frame, gaussianTopk(ctx, op, read(frame, op.input)));
       break;
     case 'dense_experts':
-      unary(ctx, op, frame, (x) => denseExperts(ctx, op, ctx.states.get(op)!, x, read(frame, op.logits)));
+      finish(ctx, op, frame, denseExperts(ctx, op, ctx.states.get(op)!, read(frame, op.input), read(frame, op.logits)));
       break;
-    case 'moe':
-      unary(ctx, op, frame, (x) => {
-        const state = ctx.states.get(op)!;
-        if (state.looped) return loopedExperts(ctx, op, state.looped, x);
-        return moe(ctx, op, state.moe!, x, op.logits === undefined ? undefined : read(frame, op.logits));
-      });
+    case 'moe': {
+      const state = ctx.states.get(op)!;
+      const x = read(frame, op.input);
+      const logits = op.logits === undefined ? undefined : read(frame, op.logits);
+      finish(
+        ctx,
+        op,
+        frame,
+        state.looped ? loopedExperts(ctx, op, state.looped, x) : moe(ctx, op, state.moe!, x, logits),
+      );
       break;
+    }
     case 'call': {
       const inner: Frame = new Map();
-      for (const [outer, name] of Object.entries(op.arguments)) inner.set(name, tape.hold(read(frame, outer)));
+      for (const outer in op.arguments) inner.set(op.arguments[outer]!, tape.hold(read(frame, outer)));
       runOps(ctx, op.ops, inner);
-      for (const [name, outer] of Object.entries(op.results)) {
+      for (const name in op.results) {
         const value = inner.get(name);
-        if (!value) continue;
-        bind(ctx, frame, outer, tape.hold(value));
+        if (value) bind(ctx, frame, op.results[name]!, tape.hold(value));
       }
       for (const value of inner.values()) tape.drop(value);
     }
@@ -211,15 +226,15 @@ function dtypeLike(ctx: Context, like: CastOp['like'], frame: Frame, x: Tensor):
   return state?.linear?.weight?.dtype ?? state?.weight?.dtype ?? x.dtype;
 }
 
-function unary(
+/** Ends what an op has read, and binds its result. */
+function finish(
   ctx: Context,
   op: { readonly input: string; readonly output: string },
   frame: Frame,
-  rule: (x: Tensor) => Tensor,
+  result: Tensor,
 ): void {
-  const out = rule(read(frame, op.input));
   done(ctx, frame, op.input);
-  bind(ctx, frame, op.output, out);
+  bind(ctx, frame, op.output, result);
 }
 
 /** `tanh(x / cap) * cap`, each bound to the same name. */

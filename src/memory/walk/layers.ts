@@ -3,7 +3,8 @@ import type { GradientCheckpointing } from '../../spec/index.ts';
 import { GRADIENT_ID, INPUT_ID } from '../allocator/script.ts';
 import { type Context, endAutocast, type Frame } from '../rules/context.ts';
 import { runOps } from '../rules/run-ops.ts';
-import { Buffer, type Dtype, Node, owner, roundUp, type Segment, Tensor, widthOf } from '../tape/tape.ts';
+import { endHere } from '../tape/gradients.ts';
+import { Buffer, type Dtype, Node, owner, type Segment, Tensor, widthOf } from '../tape/tape.ts';
 import type { SharedWeights } from './shared-weights.ts';
 import { upstreamOf } from './upstream.ts';
 
@@ -45,7 +46,7 @@ const NOTHING: ReadonlyMap<string, Tensor> = new Map();
 
 /** Summaries of layers, made when first asked for. */
 export class Layers {
-  private readonly known: { key: string; summary: LayerSummary }[] = [];
+  private readonly known = new Map<number, LayerSummary>();
   /** What layers read beside `hidden_states`, by name. */
   private readonly shared: Map<string, Shared>;
 
@@ -70,12 +71,14 @@ export class Layers {
     const checkpointed = enabled && index % everyNLayers === 0;
     // The first layer to run backward makes the gradients of shared values, the others add to them.
     const last = index === this.stack.layers.length - 1;
-    const apart = this.shared.size > 0 || this.stack.sharesWeights;
-    const key = `${kind}/${checkpointed}/${input.dtype}/${input.needsGrad}${apart ? `/${last}` : ''}`;
-    const found = this.known.find((entry) => entry.key === key);
-    if (found) return found.summary;
-    const summary = checkpointed ? this.checkpointed(kind, input, last) : this.plain(kind, input, last);
-    this.known.push({ key, summary });
+    const apart = this.shared.size > 0 || this.stack.sharesWeights === true;
+    const told = apart ? (last ? 2 : 1) : 0;
+    const key = (((kind * 3 + told) * 2 + Number(checkpointed)) * 3 + input.dtype) * 2 + Number(input.needsGrad);
+    let summary = this.known.get(key);
+    if (!summary) {
+      summary = checkpointed ? this.checkpointed(kind, input, last) : this.plain(kind, input, last);
+      this.known.set(key, summary);
+    }
     return summary;
   }
 
@@ -83,9 +86,9 @@ export class Layers {
   private input({ dtype, needsGrad }: Input): Tensor {
     const { batch, tokens } = this.ctx;
     const elements = batch * tokens * this.stack.hiddenSize * (this.stack.streams ?? 1);
-    const buffer = new Buffer(roundUp(elements * widthOf(dtype)), ACTIVATIONS);
+    const buffer = outside(elements, dtype, ACTIVATIONS);
     buffer.id = INPUT_ID;
-    return new Tensor(buffer, elements, dtype, needsGrad ? new Node(elements, dtype, () => {}) : null);
+    return new Tensor(buffer, elements, dtype, needsGrad ? new Node(elements, dtype, endHere) : null);
   }
 
   /** Values shared with other layers, made anew for every segment: alive, not counted in it. */
@@ -93,7 +96,7 @@ export class Layers {
     if (this.shared.size === 0) return NOTHING;
     const tensors = new Map<string, Tensor>();
     for (const [name, { elements, dtype, needsGrad }] of this.shared) {
-      const node = needsGrad ? new Node(elements, dtype, () => {}) : null;
+      const node = needsGrad ? new Node(elements, dtype, endHere) : null;
       tensors.set(name, new Tensor(outside(elements, dtype, ACTIVATIONS), elements, dtype, node));
     }
     return tensors;
@@ -125,7 +128,7 @@ export class Layers {
   /** The output's gradient as the next layer left it: alive, not counted in this segment. */
   private receive(output: Tensor): void {
     if (!output.node) return;
-    const grad = new Buffer(roundUp(output.elements * widthOf(output.dtype)), TEMPORARY);
+    const grad = outside(output.elements, output.dtype, TEMPORARY);
     grad.id = GRADIENT_ID;
     output.node.grad = grad;
   }
@@ -284,6 +287,6 @@ export class Layers {
 
 /** A tensor that another segment has counted. */
 export const outside = (elements: number, dtype: Dtype, to: number): Buffer =>
-  new Buffer(roundUp(elements * widthOf(dtype)), to);
+  new Buffer(elements * widthOf(dtype), to);
 
 const describe = (output: Tensor): Input => ({ dtype: output.dtype, needsGrad: output.node !== null });

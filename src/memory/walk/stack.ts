@@ -3,6 +3,7 @@ import { GRADIENT_ID, INPUT_ID } from '../allocator/script.ts';
 import type { Phase } from '../estimate.ts';
 import type { Context, Frame } from '../rules/context.ts';
 import { runOps } from '../rules/run-ops.ts';
+import { endHere } from '../tape/gradients.ts';
 import { type Buffer, F32, Node, owner, Tensor, widthOf } from '../tape/tape.ts';
 import type { PassInput } from './forward.ts';
 import { type LayerSummary, Layers, outside, type Shared } from './layers.ts';
@@ -88,7 +89,7 @@ export function stackPass(
   timeline.add(COMMUNICATION, layerBytes * forwardLayers);
   let keptBytes = 0;
   runs.forEach(({ summary, first, times }, index) => {
-    timeline.play(phase, summary.forward, layerText(first, times), times);
+    timeline.play(phase, summary.forward, { first, times }, times);
     if (recorder) {
       const instance = recorder.newInstances(times);
       instances.push(instance);
@@ -115,7 +116,7 @@ export function stackPass(
     outside(elements, current.dtype, ACTIVATIONS),
     elements,
     current.dtype,
-    needsGrad ? new Node(elements, current.dtype, () => {}) : null,
+    needsGrad ? new Node(elements, current.dtype, endHere) : null,
   );
   last.buffer.id = INPUT_ID;
   const finalFrame: Frame = new Map([['hidden_states', last]]);
@@ -163,11 +164,12 @@ export function stackPass(
       runs.toReversed().forEach(({ summary, first, times }, index) => {
         const ends = index === runs.length - 1;
         if (ends && times > 1) {
-          timeline.play('backward', summary.backward, layerText(first + 1, times - 1), times - 1);
+          timeline.play('backward', summary.backward, { first: first + 1, times: times - 1 }, times - 1);
         }
         // Nothing is fetched ahead of the first layer.
         if (ends) timeline.add(COMMUNICATION, -layerBytes);
-        timeline.play('backward', summary.backward, layerText(first, ends ? 1 : times), ends ? 1 : times);
+        const last = ends ? 1 : times;
+        timeline.play('backward', summary.backward, { first, times: last }, last);
         recorder?.add(summary.backward, 'backward', instances.pop(), summary.gradientId, times);
       });
       timeline.add(COMMUNICATION, -layerBytes);
@@ -192,10 +194,6 @@ export function stackPass(
     },
   };
 }
-
-/** Layers are counted from 0, as in parameter names. */
-const layerText = (first: number, times: number): string =>
-  times === 1 ? `layer ${first}` : `layers ${first} to ${first + times - 1}`;
 
 /** What the embedding has made for every layer, beside what came from another stack. */
 function withHeld(shared: ReadonlyMap<string, Shared>, held: ReadonlyMap<string, Tensor>): ReadonlyMap<string, Shared> {

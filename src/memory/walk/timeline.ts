@@ -1,12 +1,27 @@
 import type { Phase } from '../estimate.ts';
 import { OWNERS, type Place, type Segment } from '../tape/tape.ts';
 
-export interface Peak {
-  bytes: number;
-  readonly owners: Float64Array;
-  /** The part of the step, `layer 3`, and what ran in it. */
-  where: string;
-  at: Place | undefined;
+/** A part of the step: named, or layers counted from 0, as in parameter names. In words only where somebody reads them. */
+export type Part = string | { readonly first: number; readonly times: number };
+
+const partText = (part: Part): string => {
+  if (typeof part === 'string') return part;
+  const { first, times } = part;
+  return times === 1 ? `layer ${first}` : `layers ${first} to ${first + times - 1}`;
+};
+
+/** The highest point of a phase. */
+export class Peak {
+  bytes = -1;
+  readonly owners = new Float64Array(OWNERS);
+  part: Part = '';
+  /** What ran in it. */
+  at: Place | undefined = undefined;
+
+  /** The part of the step, `layer 3`. */
+  get where(): string {
+    return partText(this.part);
+  }
 }
 
 /** One stretch of the step as it was played, for explanations. */
@@ -58,13 +73,14 @@ export class Timeline {
    * Plays a segment `times` times in a row: its peak stands on what is alive then, its end becomes what is alive. As every
    * repetition adds the same, the highest is the last or the first.
    */
-  play(phase: Phase, segment: Segment, where: string, times = 1): void {
+  play(phase: Phase, segment: Segment, part: Part, times = 1): void {
     if (this.records) {
+      const where = partText(part);
       this.played.push({ phase, where, times, peakBytes: segment.peak, endBytes: segment.end });
     }
     const grows = times > 1 && this.growth(segment) > 0;
     if (grows) this.settle(segment, times - 1);
-    this.note(phase, segment.peak, segment.peakOwners, where, segment.at);
+    this.note(phase, segment.peak, segment.peakOwners, part, segment.at);
     this.settle(segment, grows ? 1 : times);
     if (this.share !== this.nextShare) this.firstKept = this.share * segment.endOwners[this.reduced]!;
     this.share = this.nextShare;
@@ -77,22 +93,25 @@ export class Timeline {
 
   /** Only what a segment leaves behind. */
   settle(segment: Segment, times = 1): void {
+    const { endOwners } = segment;
     for (let i = 0; i < OWNERS; i += 1) {
-      this.now[i]! += times * segment.endOwners[i]! * (i === this.reduced ? this.share : 1);
+      this.now[i]! += times * endOwners[i]! * (i === this.reduced ? this.share : 1);
     }
   }
 
   /** Records a transient of `bytes` on top of what is alive. */
-  note(phase: Phase, bytes: number, owners: ArrayLike<number>, where: string, at?: Place): void {
+  note(phase: Phase, bytes: number, owners: ArrayLike<number>, part: Part, at?: Place): void {
     const sum = this.total() + bytes;
     let peak = this.peaks.get(phase);
     if (!peak) {
-      peak = { bytes: -1, owners: new Float64Array(OWNERS), where, at };
+      peak = new Peak();
+      peak.part = part;
+      peak.at = at;
       this.peaks.set(phase, peak);
     }
     if (peak.bytes >= sum) return;
     peak.bytes = sum;
-    peak.where = where;
+    peak.part = part;
     peak.at = at;
     for (let i = 0; i < OWNERS; i += 1) peak.owners[i] = this.now[i]! + owners[i]!;
   }
@@ -112,11 +131,11 @@ export class Timeline {
     for (const [phase, peak] of this.peaks) {
       if (!best || peak.bytes > best.peak.bytes) best = { phase, peak };
     }
-    return (
-      best ?? {
-        phase: 'load',
-        peak: { bytes: this.total(), owners: new Float64Array(this.now), where: 'loading', at: undefined },
-      }
-    );
+    if (best) return best;
+    const peak = new Peak();
+    peak.bytes = this.total();
+    peak.owners.set(this.now);
+    peak.part = 'loading';
+    return { phase: 'load', peak };
   }
 }
