@@ -1,9 +1,10 @@
 import { type Diagnostic, error } from '../core/index.ts';
-import { type ModelFacts, type Op, visitOps } from '../model/index.ts';
+import { type ModelFacts, type MoeOp, visitOps } from '../model/index.ts';
 import { dataParallelSize, type PlanValues } from '../spec/index.ts';
 import { targetNames } from './adapters/index.ts';
 import { findOptimizer, refusalOf } from './optimizers/index.ts';
 import type { ParameterPlan } from './parameters.ts';
+import { perModel } from './per-model.ts';
 import { versionFacts } from './versions.ts';
 
 /** Everything about a plan that this estimator has no rule for, or that the trainer itself would refuse. */
@@ -52,15 +53,14 @@ export function checkPlan(values: PlanValues, facts: ModelFacts): Diagnostic[] {
     add('unsupported-optimizer', `optimizer ${values.optim} cannot be estimated: ${refusalOf(values.optim)}`);
   }
   problems.push(...checkLayerwise(values));
-  for (const [name, value] of [
-    ['per_device_train_batch_size', values.perDeviceTrainBatchSize],
-    ['max_length', values.maxLength],
-    ['max_target_length', values.maxTargetLength ?? 1],
-    ['gradient_accumulation_steps', values.gradientAccumulationSteps],
-  ] as const) {
+  const count = (name: string, value: number): void => {
     if (!Number.isSafeInteger(value) || value < 1)
       add('bad-setting', `${name} must be a positive integer, not ${value}`);
-  }
+  };
+  count('per_device_train_batch_size', values.perDeviceTrainBatchSize);
+  count('max_length', values.maxLength);
+  count('max_target_length', values.maxTargetLength ?? 1);
+  count('gradient_accumulation_steps', values.gradientAccumulationSteps);
   problems.push(
     ...checkForm(values, facts),
     ...checkPositions(values, facts),
@@ -121,7 +121,7 @@ function checkForm({ objective }: PlanValues, { modelType, description }: ModelF
 
 /** Learned positions end; rotary ones do not. */
 function checkPositions(values: PlanValues, facts: ModelFacts): Diagnostic[] {
-  const rows = positionsOf([...(facts.description.encoder?.embedding ?? []), ...facts.description.embedding]);
+  const rows = positionsOf(facts.description);
   if (rows === undefined || values.maxLength <= rows) return [];
   return [
     error('too-long', `max_length ${values.maxLength} is more than the ${rows} positions of the model`, {
@@ -131,13 +131,13 @@ function checkPositions(values: PlanValues, facts: ModelFacts): Diagnostic[] {
 }
 
 /** Rows of the first table of positions. */
-function positionsOf(ops: readonly Op[]): number | undefined {
+const positionsOf = perModel(({ encoder, embedding }) => {
   let rows: number | undefined;
-  visitOps(ops, '', (op) => {
+  visitOps([...(encoder?.embedding ?? []), ...embedding], '', (op) => {
     if (rows === undefined && op.op === 'embedding' && op.by !== 'tokens' && !op.segments) rows = op.rows;
   });
   return rows;
-}
+});
 
 /** Layers whose weights the fused kernels take without their module (Mamba): PEFT raises. */
 function checkRefused(values: PlanValues, { description: { peft } }: ModelFacts): Diagnostic[] {
@@ -159,12 +159,7 @@ function checkRefused(values: PlanValues, { description: { peft } }: ModelFacts)
 function checkExperts(values: PlanValues, facts: ModelFacts): Diagnostic[] {
   const { lora } = values;
   if (!lora || values.method === 'full' || versionFacts(values.versions).loopsExperts) return [];
-  let names: { gate: string; up: string; down: string; router: string } | undefined;
-  for (const ops of facts.description.kinds) {
-    visitOps(ops, '', (op) => {
-      if (op.op === 'moe') names = op.targetNames;
-    });
-  }
+  const names = expertNamesOf(facts.description);
   if (!names) return [];
   const targets = targetNames(facts.description, values);
   const asked = (name: string): boolean =>
@@ -182,6 +177,17 @@ function checkExperts(values: PlanValues, facts: ModelFacts): Diagnostic[] {
   }
   return [];
 }
+
+/** What PEFT calls the projections of stacked experts. */
+const expertNamesOf = perModel(({ kinds }) => {
+  let names: MoeOp['targetNames'];
+  for (const ops of kinds) {
+    visitOps(ops, '', (op) => {
+      if (op.op === 'moe') names = op.targetNames;
+    });
+  }
+  return names;
+});
 
 /** PEFT raises when nothing matches. */
 export function checkTargets(values: PlanValues, plan: ParameterPlan, facts: ModelFacts): Diagnostic[] {

@@ -5,7 +5,13 @@ import { type MemoryEstimate, TERM_NAMES, type TermName } from './estimate.ts';
 import { intervalsOf } from './intervals.ts';
 import { fragmentationBytes, lossSegmentBytes } from './reserved.ts';
 import type { Sharding } from './sharding.ts';
+import { owner } from './tape/tape.ts';
 import type { Peak } from './walk/timeline.ts';
+
+const ACTIVATIONS = owner('activations');
+const LOGITS = owner('logits');
+const TEMPORARY = owner('temporaryBuffers');
+const COMMUNICATION = owner('communicationBuffers');
 
 type Sums = Omit<MemoryEstimate['vram'], 'peakPhase'>;
 
@@ -20,20 +26,24 @@ export function devicePeak(
   /** What the played allocator has reserved; undefined: segments grow in place, and it was not played. */
   simulatedBytes: number | undefined,
 ): Sums {
-  const at = (name: TermName): number => peak.owners[TERM_NAMES.indexOf(name)]!;
   const allocated = Math.round(peak.bytes);
   const wasted = fragmentationBytes({
     allocatedBytes: allocated,
     simulatedBytes,
-    transientBytes: at('activations') + at('logits') + at('temporaryBuffers'),
-    gatheredBytes: sharding.engine !== 'ddp' && sharding.weightShare < 1 ? at('communicationBuffers') : 0,
+    transientBytes: peak.owners[ACTIVATIONS]! + peak.owners[LOGITS]! + peak.owners[TEMPORARY]!,
+    gatheredBytes: sharding.engine !== 'ddp' && sharding.weightShare < 1 ? peak.owners[COMMUNICATION]! : 0,
     sharding,
     trainsUnits: values.method === 'full',
   });
   const context = contextBytes(device, sharding.ranks);
-  const terms = Object.fromEntries(TERM_NAMES.map((name) => [name, Math.round(at(name))])) as Record<TermName, number>;
+  const terms = {} as Record<TermName, number>;
+  let rest = allocated;
+  for (let i = 0; i < TERM_NAMES.length; i += 1) {
+    const bytes = Math.round(peak.owners[i]!);
+    terms[TERM_NAMES[i]!] = bytes;
+    rest -= bytes;
+  }
   // Rounding of shares may leave a byte or two: they belong to the largest transient owner.
-  const rest = allocated - TERM_NAMES.reduce((total, name) => total + terms[name], 0);
   terms.temporaryBuffers += rest;
   terms.fragmentation = wasted;
   terms.cudaContext = context.bytes;

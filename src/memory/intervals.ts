@@ -70,24 +70,25 @@ export function intervalsOf(
 function spreadOfTensors({ values, facts, sharding, rowsPerRow, allocatedBytes }: Uncertain): Spread {
   const own = values.lossImpl === 'chunked_logits' && values.ownModules === undefined;
   const sharded = sharding.engine === 'fsdp' || sharding.engine === 'deepspeed';
-  const shares: readonly (readonly [unsure: boolean, below: number, above: number])[] = [
-    // Published counters of single devices lie within this.
-    [true, 0.03, 0.04],
-    // What the description of the model itself may be off by.
-    [facts.uncertainty !== undefined, facts.uncertainty ?? 0, facts.uncertainty ?? 0],
-    // torchtune's modules are taken for those of transformers.
-    [own, 0.06, 0.13],
-    // LitGPT's are described, shapes and versions of its own are not all known.
-    [values.ownModules !== undefined, 0.02, 0.02],
-    // Packed formats differ by their padding, and what stays in 16 bits.
-    [values.quantization !== null, 0.03, 0.01],
-    // When units are gathered, reduced and let go is the engine's affair.
-    [sharded, 0.03, 0.05],
-    [sharded && values.method === 'full', 0.02, 0.04],
-  ];
-  const sum = (of: (entry: (typeof shares)[number]) => number): number =>
-    shares.reduce((total, entry) => total + (entry[0] ? of(entry) : 0), 0) * allocatedBytes;
-  return { below: sum(([, below]) => below) + lean(values, facts, rowsPerRow), above: sum(([, , above]) => above) };
+  // Published counters of single devices lie within this.
+  let [below, above] = [0.03, 0.04];
+  const widen = (unsure: boolean, downwards: number, upwards: number): void => {
+    if (!unsure) return;
+    below += downwards;
+    above += upwards;
+  };
+  // What the description of the model itself may be off by.
+  widen(facts.uncertainty !== undefined, facts.uncertainty ?? 0, facts.uncertainty ?? 0);
+  // torchtune's modules are taken for those of transformers.
+  widen(own, 0.06, 0.13);
+  // LitGPT's are described, shapes and versions of its own are not all known.
+  widen(values.ownModules !== undefined, 0.02, 0.02);
+  // Packed formats differ by their padding, and what stays in 16 bits.
+  widen(values.quantization !== null, 0.03, 0.01);
+  // When units are gathered, reduced and let go is the engine's affair.
+  widen(sharded, 0.03, 0.05);
+  widen(sharded && values.method === 'full', 0.02, 0.04);
+  return { below: below * allocatedBytes + lean(values, facts, rowsPerRow), above: above * allocatedBytes };
 }
 
 /** Ends in whole bytes, the lower one not below `least`; both come nearer where the width is too large. */

@@ -25,8 +25,10 @@ export function isSame(a: unknown, b: unknown): boolean {
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
   const [left, right] = [a as Readonly<Record<string, unknown>>, b as Readonly<Record<string, unknown>>];
   if (Array.isArray(a) !== Array.isArray(b)) return false;
-  const keys = Object.keys(left);
-  return (
-    keys.length === Object.keys(right).length && keys.every((key) => key in right && isSame(left[key], right[key]))
-  );
+  let keys = 0;
+  for (const key in left) {
+    if (!(key in right) || !isSame(left[key], right[key])) return false;
+    keys += 1;
+  }
+  return keys === Object.keys(right).length;
 }

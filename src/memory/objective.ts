@@ -57,15 +57,14 @@ export function objectiveShape(values: PlanValues): ObjectiveShape | Diagnostic 
       },
     );
   }
+  const smoothed = shape.loss === 'tokens' && (values.labelSmoothingFactor ?? 0) > 0 && values.lossImpl === 'full';
+  const reference = shape.reference && values.precomputeRefLogProbs !== true;
   return {
-    ...shape,
-    loss:
-      shape.loss === 'tokens' && (values.labelSmoothingFactor ?? 0) > 0 && values.lossImpl === 'full'
-        ? 'smoothed'
-        : shape.loss,
-    reference: shape.reference && values.precomputeRefLogProbs !== true,
+    rowsPerRow: shape.rowsPerRow,
+    loss: smoothed ? 'smoothed' : shape.loss,
+    reference,
     // GRPO's reference runs before the step, in passes without gradients: only its weights count.
-    referenceWeights: (shape.reference && values.precomputeRefLogProbs !== true) || (generation?.beta ?? 0) > 0,
+    referenceWeights: reference || (generation?.beta ?? 0) > 0,
     completionTokens: Math.min(values.maxLength, generation?.maxCompletionLength ?? 0),
   };
 }

@@ -179,8 +179,8 @@ describe('the parts', () => {
 
   it('the largest stage wins, and what is needed may be another one', () => {
     const { terms, peakBytes, neededBytes } = largestStage([
-      { pythonStack: 10, mappedCheckpoint: 100, loading: 0 },
-      { pythonStack: 10, offloadedStates: 50.4 },
+      [{ pythonStack: 10 }, { mappedCheckpoint: 100, loading: 0 }],
+      [{ pythonStack: 10, offloadedStates: 50.4 }],
     ]);
     expect([peakBytes, neededBytes]).toEqual([110, 60]);
     expect(Object.keys(terms)).toEqual(['pythonStack', 'mappedCheckpoint']);

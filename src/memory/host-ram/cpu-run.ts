@@ -32,11 +32,11 @@ export function hostRamOnCpu(run: CpuRun): RamEstimate {
     launcher: launcher(ranks),
     dataset: rows ? datasetBytes(rows.integers, rows.storage) * ranks : 0,
   };
-  const stages: HostTerms[] = [base];
-  if (load) stages.push({ ...base, ...loading(load) });
-  if (load && run.merge) stages.push({ ...base, ...merging(load, run.merge) });
+  const stages: HostTerms[][] = [[base]];
+  if (load) stages.push([base, loading(load)]);
+  if (load && run.merge) stages.push([base, merging(load, run.merge)]);
   if (run.stepBytes !== undefined) {
-    stages.push({ ...base, step: run.stepBytes * ranks, ...(run.loader ? dataloader(run.loader) : {}) });
+    stages.push([base, { step: run.stepBytes * ranks }, ...(run.loader ? [dataloader(run.loader)] : [])]);
   }
   return largestStage(stages);
 }

@@ -18,39 +18,45 @@ export function hostRam(input: HostInput): RamEstimate {
   const ranks = values.distributed.strategy === 'dp' ? 1 : values.distributed.processesPerNode;
   const base = { pythonStack: pythonStack(ranks), launcher: launcher(ranks), cudaRuntime: cudaRuntime(ranks) };
   const offloaded = perNode(offload(input), ranks);
-  const held = {
-    ...base,
-    ...offloaded,
-    offloadedActivations: offloadedActivations(input) * ranks,
-    ...dataloader(loaderOf(input)),
-  };
+  const held = [
+    base,
+    offloaded,
+    { offloadedActivations: offloadedActivations(input) * ranks },
+    dataloader(loaderOf(input)),
+  ];
   // With FSDP the whole model and the shards that stay on the host are there together; DeepSpeed moves it to the device first.
-  const whileLoading = sharding.engine === 'fsdp' ? offloaded : {};
-  return largestStage([{ ...base, ...whileLoading, ...loading(input) }, held, { ...held, saving: saving(input) }]);
+  const whileLoading = sharding.engine === 'fsdp' ? [base, offloaded] : [base];
+  return largestStage([[...whileLoading, loading(input)], held, [...held, { saving: saving(input) }]]);
 }
 
 const perNode = (terms: HostTerms, ranks: number): HostTerms =>
   ranks === 1 ? terms : Object.fromEntries(Object.entries(terms).map(([name, bytes]) => [name, bytes * ranks]));
 
-/** What a stage takes, and of it what nobody takes back, whole bytes. Every term is rounded by itself, so that they add up. */
-function sizeOf(stage: HostTerms): { readonly peak: number; readonly needed: number } {
-  let peak = 0;
-  for (const name in stage) peak += Math.round(stage[name]!);
-  return { peak, needed: peak - Math.round(stage[TAKEN_BACK] ?? 0) };
-}
+/** What is there at once, no name twice. */
+type Stage = readonly HostTerms[];
 
 /** The stage with the highest peak, without the parts that are nothing, and what the hungriest one cannot do without. */
-export function largestStage(stages: readonly HostTerms[]): RamEstimate {
+export function largestStage(stages: readonly Stage[]): RamEstimate {
   let [largest, peakBytes, neededBytes] = [stages[0]!, 0, 0];
   for (const stage of stages) {
-    const { peak, needed } = sizeOf(stage);
+    let [peak, needed] = [0, 0];
+    for (const terms of stage) {
+      for (const name in terms) {
+        // Every term is rounded by itself, so that they add up to whole bytes.
+        const bytes = Math.round(terms[name]!);
+        peak += bytes;
+        if (name !== TAKEN_BACK) needed += bytes;
+      }
+    }
     if (peak > peakBytes) [largest, peakBytes] = [stage, peak];
     neededBytes = Math.max(neededBytes, needed);
   }
-  const terms: Record<string, number> = {};
-  for (const name in largest) {
-    const bytes = Math.round(largest[name]!);
-    if (bytes > 0) terms[name] = bytes;
+  const owners: Record<string, number> = {};
+  for (const terms of largest) {
+    for (const name in terms) {
+      const bytes = Math.round(terms[name]!);
+      if (bytes > 0) owners[name] = bytes;
+    }
   }
-  return { peakBytes, neededBytes, terms };
+  return { peakBytes, neededBytes, terms: owners };
 }

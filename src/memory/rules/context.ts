@@ -35,6 +35,28 @@ export interface Context {
   readonly castCache: Map<Parameter, Tensor>;
 }
 
+/** What is the same for every stack of a pass. */
+export type PassContext = Omit<Context, 'hiddenDtype' | 'constants' | 'tokens'>;
+
+/** The context of one stack; written out, for a spread costs more than an op. */
+export const stackContext = (pass: PassContext, tokens: number, hiddenDtype: Dtype, constants: Constants): Context => ({
+  tape: pass.tape,
+  states: pass.states,
+  batch: pass.batch,
+  tokens,
+  amp: pass.amp,
+  attention: pass.attention,
+  fused: pass.fused,
+  ownModules: pass.ownModules,
+  padded: pass.padded,
+  hiddenDtype,
+  hookedEmbedding: pass.hookedEmbedding,
+  prefixTokens: pass.prefixTokens,
+  constants,
+  frozen: pass.frozen,
+  castCache: pass.castCache,
+});
+
 export interface Constants {
   /** cos and sin: features of one table. */
   readonly rotaryElements: number;

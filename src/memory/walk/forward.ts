@@ -3,7 +3,7 @@ import type { FusedKernel, GradientCheckpointing, OwnModules } from '../../spec/
 import type { Recorder } from '../allocator/script.ts';
 import type { Phase } from '../estimate.ts';
 import type { ParameterPlan } from '../parameters.ts';
-import { type AttentionKernel, endAutocast } from '../rules/context.ts';
+import { type AttentionKernel, endAutocast, type PassContext } from '../rules/context.ts';
 import type { Gathering } from '../sharding.ts';
 import { type Dtype, owner, type Tape } from '../tape/tape.ts';
 import { outside, type Shared } from './layers.ts';
@@ -34,7 +34,7 @@ export interface PassInput {
   readonly ownModules: OwnModules | undefined;
   readonly loss: LossOptions;
   /** Runs the model that the loss compares with, while everything of this pass is there. */
-  readonly reference?: () => ForwardResult;
+  readonly reference: (() => ForwardResult) | undefined;
   readonly gathering: Gathering;
   readonly recorder: Recorder | undefined;
   /** Inputs of layers and their gradients last until the backward pass ends; see `holdsInputs` of Sharding. */
@@ -51,7 +51,7 @@ export interface ForwardResult {
 /** One forward pass, played on the timeline as `phase`; its backward pass can be played once. */
 export function forwardPass(input: PassInput, phase: Phase): ForwardResult {
   const { description, plan, tape, timeline } = input;
-  const base = {
+  const base: PassContext = {
     tape,
     states: plan.states,
     batch: input.batch,

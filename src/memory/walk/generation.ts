@@ -1,7 +1,5 @@
 import { type ModelDescription, visitOps } from '../../model/index.ts';
-import { owner, roundUp } from '../tape/tape.ts';
-
-const TEMPORARY = owner('temporaryBuffers');
+import { roundUp } from '../tape/tape.ts';
 
 /** Copies of one token's logits in fp32 that generate() has at once: logits, warped, sorted, probabilities. */
 const LOGIT_COPIES = 4;
@@ -27,20 +25,11 @@ function layerCacheBytes(
   return bytes;
 }
 
-/** What the last token takes beside the cache: one layer's keys and values while they grow by a copy, and its logits. */
-export function decodingTransient(
-  description: ModelDescription,
-  rows: number,
-  tokens: number,
-  width: number,
-  owners: number,
-): { readonly bytes: number; readonly owners: Float64Array } {
+/** What the last token takes beside the cache, bytes: one layer's keys and values while they grow by a copy, and its logits. */
+export function decodingTransient(description: ModelDescription, rows: number, tokens: number, width: number): number {
   const layer = Math.max(
     0,
     ...description.kinds.map((_, kind) => layerCacheBytes(description, kind, rows, tokens, width)),
   );
-  const bytes = layer + LOGIT_COPIES * roundUp(rows * description.vocabSize * 4);
-  const by = new Float64Array(owners);
-  by[TEMPORARY] = bytes;
-  return { bytes, owners: by };
+  return layer + LOGIT_COPIES * roundUp(rows * description.vocabSize * 4);
 }

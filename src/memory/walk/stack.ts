@@ -1,7 +1,7 @@
 import type { Stack } from '../../model/index.ts';
 import { GRADIENT_ID, INPUT_ID } from '../allocator/script.ts';
 import type { Phase } from '../estimate.ts';
-import type { Context, Frame } from '../rules/context.ts';
+import { type Constants, type Context, type Frame, type PassContext, stackContext } from '../rules/context.ts';
 import { runOps } from '../rules/run-ops.ts';
 import { endHere } from '../tape/gradients.ts';
 import { type Buffer, F32, Node, owner, Tensor, widthOf } from '../tape/tape.ts';
@@ -12,6 +12,9 @@ import { SharedWeights } from './shared-weights.ts';
 const ACTIVATIONS = owner('activations');
 const TEMPORARY = owner('temporaryBuffers');
 const COMMUNICATION = owner('communicationBuffers');
+
+/** Before the embedding has run there are no tables. */
+const NOTHING_YET: Constants = { rotary: undefined, rotaryElements: 0, mask: undefined, maskHeads: 1 };
 
 /** A stack after its forward pass: what the last op left, and how to go back. */
 export interface StackResult {
@@ -27,7 +30,7 @@ export interface StackResult {
 /** Plays one stack's forward pass on the timeline as `phase`: embedding and masks, layers, last ops. */
 export function stackPass(
   input: PassInput,
-  base: Omit<Context, 'hiddenDtype' | 'constants' | 'tokens'>,
+  base: PassContext,
   stack: Stack,
   tokens: number,
   phase: Phase,
@@ -38,8 +41,7 @@ export function stackPass(
   tape.nodes = [];
   tape.begin();
   const frame: Frame = new Map();
-  const nothing = { rotary: undefined, rotaryElements: 0, mask: undefined, maskHeads: 1 };
-  runOps({ ...base, tokens, hiddenDtype: F32, constants: nothing }, stack.embedding, frame);
+  runOps(stackContext(base, tokens, F32, NOTHING_YET), stack.embedding, frame);
   const hidden = frame.get('hidden_states')!;
   frame.delete('hidden_states');
   const held = new Map((stack.shares ?? []).map((name) => [name, frame.get(name)!]));
@@ -50,26 +52,21 @@ export function stackPass(
   const embeddingNodes = tape.nodes;
   const { rotaryTables, maskHeads = 1 } = stack;
   const rotaryElements = rotaryTables ? (rotaryTables.perRow ? batch : 1) * tokens * rotaryTables.dim : 0;
-  const tables = rotaryTables
-    ? Array.from({ length: rotaryTables.pairs * 2 }, () => tape.alloc(rotaryElements, hidden.dtype))
-    : [];
+  const tables: Buffer[] = [];
+  const count = rotaryTables ? rotaryTables.pairs * 2 : 0;
+  for (let i = 0; i < count; i += 1) tables.push(tape.alloc(rotaryElements, hidden.dtype));
   const masks = makeMasks(input, stack, tokens, widthOf(hidden.dtype));
   const weights = new SharedWeights({ ...base, tokens, hiddenDtype: hidden.dtype, constants: nothing }, stack);
   const { recorder } = input;
   const opening = tape.end();
   timeline.play(phase, opening, 'embedding');
   recorder?.add(opening, 'forward', 0, hidden.buffer.id);
-  const ctx: Context = {
-    ...base,
-    tokens,
-    hiddenDtype: hidden.dtype,
-    constants: {
-      rotary: tables[0],
-      rotaryElements,
-      mask: kernel === 'eager' || maskHeads > 1 ? masks[0] : undefined,
-      maskHeads,
-    },
-  };
+  const ctx = stackContext(base, tokens, hidden.dtype, {
+    rotary: tables[0],
+    rotaryElements,
+    mask: kernel === 'eager' || maskHeads > 1 ? masks[0] : undefined,
+    maskHeads,
+  });
 
   // Equal layers in a row are one run; the first stands alone, the model's frame still names its input.
   const layers = new Layers(ctx, stack, checkpointing, input.holdsInputs, withHeld(shared, held), weights);

@@ -96,10 +96,8 @@ export function walkStep(input: StepInput): StepResult {
 
   if (values.eval) {
     const batch = values.perDeviceEvalBatchSize * objective.rowsPerRow;
-    forwardPass(
-      { ...passInput(input, timeline, inferenceTape(), batch), ...comparison(input, timeline, 'eval', batch) },
-      'eval',
-    );
+    const reference = comparison(input, timeline, 'eval', batch);
+    forwardPass(passInput(input, timeline, inferenceTape(), batch, reference), 'eval');
   }
 
   // The last micro batch of an accumulated step: the gradients of the earlier ones are there throughout.
@@ -116,10 +114,8 @@ export function walkStep(input: StepInput): StepResult {
   // A unit of FSDP joins its gradients before they are added to anything.
   tape.gradientsExist = accumulated && !input.shards;
   tape.update = updateInBackward(input);
-  const pass = forwardPass(
-    { ...passInput(input, timeline, tape, batch), ...comparison(input, timeline, 'forward', batch), recorder },
-    'forward',
-  );
+  const reference = comparison(input, timeline, 'forward', batch);
+  const pass = forwardPass(passInput(input, timeline, tape, batch, reference, recorder), 'forward');
   const savedBytes = timeline.total() - before;
   // Naming the next loss lets go of the last one.
   timeline.add(ACTIVATIONS, -heldBytes);
@@ -145,10 +141,8 @@ export function walkStep(input: StepInput): StepResult {
 
   timeline.now[GRADIENTS] = residents.gradientBytes;
   timeline.now[COMMUNICATION] = residents.lastingCommunicationBytes;
-  const temporary = new Float64Array(timeline.now.length);
   const clipping = values.maxGradNorm > 0 ? clippingBytes(input.plan) : 0;
-  temporary[TEMPORARY] = Math.max(residents.optimizer.temporaryBytes, clipping);
-  timeline.note('optimizer', temporary[TEMPORARY], temporary, 'optimizer step');
+  timeline.noteOf('optimizer', Math.max(residents.optimizer.temporaryBytes, clipping), TEMPORARY, 'optimizer step');
   return {
     timeline,
     savedBytes,
@@ -188,9 +182,7 @@ function loading({ plan, values, residents }: StepInput, timeline: Timeline): vo
   const before = timeline.now.slice();
   timeline.now.fill(0);
   timeline.add(WEIGHTS, residents.weightBytes);
-  const temporary = new Float64Array(before.length);
-  temporary[TEMPORARY] = 2 * plan.largestQuantised;
-  timeline.note('load', temporary[TEMPORARY], temporary, 'loading');
+  timeline.noteOf('load', 2 * plan.largestQuantised, TEMPORARY, 'loading');
   timeline.now.set(before);
 }
 
@@ -214,20 +206,19 @@ function generating(input: StepInput, timeline: Timeline): void {
     const shape = { batch: rows, tokens: Math.max(1, generation.maxPromptLength) };
     forwardPass({ ...pass, ...shape, loss: { ...pass.loss, completionTokens: 0 } }, 'forward');
     timeline.add(ACTIVATIONS, cache - prompt);
-    const last = decodingTransient(description, rows, tokens, width, timeline.now.length);
-    timeline.note('forward', last.bytes, last.owners, 'generation');
+    timeline.noteOf('forward', decodingTransient(description, rows, tokens, width), TEMPORARY, 'generation');
     timeline.add(ACTIVATIONS, -cache);
   } else {
-    timeline.note('forward', 0, new Float64Array(timeline.now.length), 'generation');
+    timeline.noteOf('forward', 0, TEMPORARY, 'generation');
   }
   if (generation.vllmEnableSleepMode) timeline.add(ENGINE, -engineBytes);
 }
 
 /** The reference model's pass, without gradients, where the objective has one. */
-function comparison(input: StepInput, timeline: Timeline, phase: Phase, batch: number): Pick<PassInput, 'reference'> {
-  if (!input.objective.reference) return {};
+function comparison(input: StepInput, timeline: Timeline, phase: Phase, batch: number): PassInput['reference'] {
+  if (!input.objective.reference) return undefined;
   const pass = passInput(input, timeline, inferenceTape(), batch);
-  return { reference: () => forwardPass({ ...pass, loss: { ...pass.loss, kind: 'reference' } }, phase) };
+  return () => forwardPass({ ...pass, loss: { ...pass.loss, kind: 'reference' } }, phase);
 }
 
 /**
@@ -245,7 +236,14 @@ function inferenceTape(): Tape {
   return tape;
 }
 
-function passInput(input: StepInput, timeline: Timeline, tape: Tape, batch: number): PassInput {
+function passInput(
+  input: StepInput,
+  timeline: Timeline,
+  tape: Tape,
+  batch: number,
+  reference?: PassInput['reference'],
+  recorder?: Recorder,
+): PassInput {
   const { values, description, plan, objective } = input;
   const kernel: AttentionKernel =
     values.attnImplementation === 'eager' ? 'eager' : values.attnImplementation === 'sdpa' ? 'sdpa' : 'flash';
@@ -268,7 +266,8 @@ function passInput(input: StepInput, timeline: Timeline, tape: Tape, batch: numb
     amp: values.mixedPrecision === 'no' ? undefined : dtypeCode(values.mixedPrecision),
     attention: kernel,
     gathering: input.residents.gathering,
-    recorder: undefined,
+    recorder,
+    reference,
     fused: fusedKernelsOf(values),
     ownModules: values.ownModules,
     holdsInputs: input.holdsInputs && !tape.noGrad,

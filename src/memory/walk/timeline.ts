@@ -1,5 +1,5 @@
 import type { Phase } from '../estimate.ts';
-import { OWNERS, type Place, type Segment } from '../tape/tape.ts';
+import { OWNERS, type Owners, type Place, type Segment } from '../tape/tape.ts';
 
 /** A part of the step: named, or layers counted from 0, as in parameter names. In words only where somebody reads them. */
 export type Part = string | { readonly first: number; readonly times: number };
@@ -100,8 +100,21 @@ export class Timeline {
   }
 
   /** Records a transient of `bytes` on top of what is alive. */
-  note(phase: Phase, bytes: number, owners: ArrayLike<number>, part: Part, at?: Place): void {
-    const sum = this.total() + bytes;
+  note(phase: Phase, bytes: number, owners: Owners, part: Part, at?: Place): void {
+    const peak = this.higher(phase, this.total() + bytes, part, at);
+    if (peak) for (let i = 0; i < OWNERS; i += 1) peak.owners[i] = this.now[i]! + owners[i]!;
+  }
+
+  /** The same where all of it has one owner. */
+  noteOf(phase: Phase, bytes: number, owner: number, part: Part): void {
+    const peak = this.higher(phase, this.total() + bytes, part, undefined);
+    if (!peak) return;
+    peak.owners.set(this.now);
+    peak.owners[owner]! += bytes;
+  }
+
+  /** The phase's peak where it is `bytes` now and was lower before. */
+  private higher(phase: Phase, bytes: number, part: Part, at: Place | undefined): Peak | undefined {
     let peak = this.peaks.get(phase);
     if (!peak) {
       peak = new Peak();
@@ -109,11 +122,11 @@ export class Timeline {
       peak.at = at;
       this.peaks.set(phase, peak);
     }
-    if (peak.bytes >= sum) return;
-    peak.bytes = sum;
+    if (peak.bytes >= bytes) return undefined;
+    peak.bytes = bytes;
     peak.part = part;
     peak.at = at;
-    for (let i = 0; i < OWNERS; i += 1) peak.owners[i] = this.now[i]! + owners[i]!;
+    return peak;
   }
 
   peak(phase: Phase): Readonly<Peak> | undefined {
