@@ -125,19 +125,23 @@ export function power(tape: Tape, x: Tensor): Tensor {
 }
 
 /** The derivative is a product of three factors: two tensors beside the gradient. */
-const giveAfterTwo = giveAfter(2);
-/** `c * exp(-x²) * grad`: a tensor for every step. */
-const giveAfterFour = giveAfter(4);
+function giveAfterTwo(grad: Buffer, { a }: Node, tape: Tape): void {
+  const { elements, dtype, node } = a!;
+  const first = tape.alloc(elements, dtype);
+  const second = tape.alloc(elements, dtype);
+  const result = tape.allocLike(elements, dtype, grad);
+  tape.release(first);
+  tape.release(second);
+  tape.give(node!, result);
+}
 
-function giveAfter(count: number): (grad: Buffer, node: Node, tape: Tape) => void {
-  return (grad, { a }, tape) => {
-    const { elements, dtype, node } = a!;
-    const temporaries = new Array<Buffer>(count);
-    for (let i = 0; i < count; i += 1) temporaries[i] = tape.alloc(elements, dtype);
-    const result = tape.allocLike(elements, dtype, grad);
-    for (const temporary of temporaries) tape.release(temporary);
-    tape.give(node!, result);
-  };
+/** `c * exp(-x²) * grad`: a tensor for every step. */
+function giveAfterFour(grad: Buffer, { a }: Node, tape: Tape): void {
+  const { elements, dtype, node } = a!;
+  const temporaries = [0, 1, 2, 3].map(() => tape.alloc(elements, dtype));
+  const result = tape.allocLike(elements, dtype, grad);
+  for (const temporary of temporaries) tape.release(temporary);
+  tape.give(node!, result);
 }
 
 /** Mean over groups of `size` elements. */

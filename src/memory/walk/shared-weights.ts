@@ -1,6 +1,6 @@
 import { type Op, type Stack, visitOps } from '../../model/index.ts';
 import type { Parameter } from '../parameters.ts';
-import type { Context } from '../rules/context.ts';
+import type { Context, PassContext } from '../rules/context.ts';
 import { cast } from '../tape/primitives.ts';
 import { F32, Node, owner, Tensor } from '../tape/tape.ts';
 import { outside } from './layers.ts';
@@ -16,9 +16,9 @@ export class SharedWeights {
   /** As the embedding's segment made them. */
   private readonly copies: ReadonlyMap<Parameter, Tensor>;
 
-  constructor(ctx: Context, stack: Stack) {
+  constructor(ctx: PassContext, stack: Stack) {
     const copies = new Map<Parameter, Tensor>();
-    if (stack.sharesWeights && ctx.amp !== undefined && ctx.amp !== F32 && !ctx.frozen) {
+    if (ctx.amp !== undefined && ctx.amp !== F32 && !ctx.frozen) {
       for (const ops of stack.kinds) {
         for (const parameter of castParameters(ctx, ops))
           copies.set(parameter, cast(ctx.tape, parameter.tensor, ctx.amp));
@@ -57,7 +57,7 @@ export class SharedWeights {
   }
 }
 
-function castParameters(ctx: Context, ops: readonly Op[]): readonly Parameter[] {
+function castParameters(ctx: PassContext, ops: readonly Op[]): readonly Parameter[] {
   const found: Parameter[] = [];
   visitOps(ops, '', (op) => {
     const state = op.op === 'linear' ? ctx.states.get(op)?.linear : undefined;

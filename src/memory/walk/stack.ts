@@ -56,7 +56,7 @@ export function stackPass(
   const count = rotaryTables ? rotaryTables.pairs * 2 : 0;
   for (let i = 0; i < count; i += 1) tables.push(tape.alloc(rotaryElements, hidden.dtype));
   const masks = makeMasks(input, stack, tokens, widthOf(hidden.dtype));
-  const weights = new SharedWeights({ ...base, tokens, hiddenDtype: hidden.dtype, constants: nothing }, stack);
+  const weights = stack.sharesWeights ? new SharedWeights(base, stack) : undefined;
   const { recorder } = input;
   const opening = tape.end();
   timeline.play(phase, opening, 'embedding');
@@ -137,7 +137,7 @@ export function stackPass(
       tape.begin();
       if (tape.noGrad) {
         for (const table of tables) tape.release(table);
-        weights.drop(ctx);
+        weights?.drop(ctx);
       }
       const leaving = tape.end();
       timeline.settle(leaving);
@@ -175,8 +175,8 @@ export function stackPass(
       tape.begin();
       if (keepsMasks) for (const mask of masks) tape.release(mask);
       for (const table of tables) tape.release(table);
-      weights.receive();
-      weights.drop(ctx);
+      weights?.receive();
+      weights?.drop(ctx);
       if (hidden.node) {
         hidden.node.grad = outside(elements, hidden.dtype, TEMPORARY);
         hidden.node.grad.id = GRADIENT_ID;

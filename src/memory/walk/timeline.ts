@@ -1,5 +1,5 @@
 import type { Phase } from '../estimate.ts';
-import { OWNERS, type Owners, type Place, type Segment } from '../tape/tape.ts';
+import { OWNERS, type Place, type Segment } from '../tape/tape.ts';
 
 /** A part of the step: named, or layers counted from 0, as in parameter names. In words only where somebody reads them. */
 export type Part = string | { readonly first: number; readonly times: number };
@@ -100,7 +100,7 @@ export class Timeline {
   }
 
   /** Records a transient of `bytes` on top of what is alive. */
-  note(phase: Phase, bytes: number, owners: Owners, part: Part, at?: Place): void {
+  note(phase: Phase, bytes: number, owners: ArrayLike<number>, part: Part, at?: Place): void {
     const peak = this.higher(phase, this.total() + bytes, part, at);
     if (peak) for (let i = 0; i < OWNERS; i += 1) peak.owners[i] = this.now[i]! + owners[i]!;
   }
