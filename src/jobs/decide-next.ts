@@ -1,6 +1,6 @@
 import type { Ports } from '../core/index.ts';
 import type { RunEvent } from '../report/index.ts';
-import { savedByRun } from './checkpoint-of-run.ts';
+import { type SavedByRun, savedByRun } from './checkpoint-of-run.ts';
 import { type DecideRequest, type Decision, end } from './decision.ts';
 import { afterGrowth } from './growth-retry.ts';
 import { hostRamEnded } from './host-ram-levers.ts';
@@ -28,6 +28,7 @@ export async function decideNext(
   if (failure.resource !== 'vram') return end(own);
   if (!(await isFree())) return end({ whose: 'snug', reason: 'out-of-vram' });
   const saved = savedByRun(ports, [...request.before, ...request.made]);
+  if (evidence.finished && failure.phase === 'save') return onlySavingFailed(saved);
   if (failure.kind === 'vram_leak_growth') return afterGrowth(ports, request, saved);
   const next = await nextAttempt(ports, { ...request, saved });
   return next.kind === 'give-up'
@@ -92,4 +93,18 @@ function startAnew(ports: Ports, request: DecideRequest): Decision {
     planned: { ...planned, freshOutputDir: outputDir },
     events: [ended, { kind: 'starting-over', outputDir, reason: 'the resumed attempt made no step' }],
   };
+}
+
+/** To train once more would lose days to change nothing about the save. */
+function onlySavingFailed({ checkpoint }: SavedByRun): Decision {
+  const kept =
+    checkpoint && `${checkpoint.path} (step ${checkpoint.step}) is complete: export or merge from it on the CPU`;
+  return end(
+    { whose: 'snug', reason: 'out-of-vram' },
+    {
+      kind: 'given-up',
+      reason: 'training was done and only saving ran out of GPU memory, so it is not trained again',
+      wouldHelp: [kept ?? 'look into the output folder for what was saved, before it is written to again'],
+    },
+  );
 }

@@ -176,3 +176,24 @@ it('memory that grows, and nothing saved: no smaller batch is tried', async () =
   const next = await decide(checked, [made(checked, ended({}), grown)]);
   expect(next).toMatchObject({ kind: 'end', ending: { reason: 'out-of-vram' } });
 });
+
+it('trains nothing again when only saving ran out of memory, after the last step', async () => {
+  const checked = await launched();
+  const spike = failure({ kind: 'vram_checkpoint_save_spike', resource: 'vram', phase: 'save' });
+  const after = (evidence: Partial<Evidence>) =>
+    decideNext(
+      fakePorts({ files: completeCheckpoint('/project/out', 40) }),
+      {
+        preflight: checked,
+        made: [made(checked, ended(evidence), spike)],
+        before: [],
+        maxRetries: 2,
+        signalled: undefined,
+      },
+      async () => true,
+    );
+  const done = await after({ finished: true });
+  expect(done).toMatchObject({ kind: 'end', ending: { reason: 'out-of-vram' } });
+  expect(JSON.stringify(done.events)).toMatch(/not trained again.*checkpoint-40/);
+  expect(JSON.stringify((await after({})).events)).not.toMatch(/not trained again/);
+});
