@@ -36,7 +36,8 @@ export class Parameter {
       node.leaf = { uses: 1, arrived: 0, pending: null };
     }
     const buffer = new Buffer(0, 0);
-    buffer.refs = Number.MAX_SAFE_INTEGER / 2;
+    // Nobody lets go of it; a small integer, as all counts are, which V8 keeps in place.
+    buffer.refs = 1_000_000_000;
     this.tensor = new Tensor(buffer, this.elements, dtype, node);
   }
 }
