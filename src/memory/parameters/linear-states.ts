@@ -8,22 +8,24 @@ import type { ParameterSet } from './parameter-set.ts';
 /** A linear layer, quantised where it is, with its adapter. `path`: of the module it stands in. */
 export function linearState(set: ParameterSet, op: LinearOp, path: string, count: number): LinearState {
   const { quantization, versions } = set.values;
-  const quantised = quantization
-    ? quantise(
-        op.outFeatures,
-        op.inFeatures,
-        quantization,
-        versionFacts(versions).keepsQuantisedInputs,
-        set.values.ownModules === 'litgpt',
-      )
-    : undefined;
+  const quantised =
+    quantization && !op.keptWide
+      ? quantise(
+          op.outFeatures,
+          op.inFeatures,
+          quantization,
+          versionFacts(versions).keepsQuantisedInputs,
+          set.values.ownModules === 'litgpt',
+        )
+      : undefined;
   if (quantised) {
     set.quantisedBytes += quantised.bytes * count;
     set.quantised.push({ weight: quantised, count });
     set.largestQuantised = Math.max(set.largestQuantised, quantised.elements);
   }
   const own = joinPath(path, op.name);
-  const dtype = op.wide ? F32 : set.base;
+  const kept = quantization ? set.rest : set.values.dtype === 'fp16' ? F32 : set.base;
+  const dtype = op.wide ? F32 : op.keptWide ? kept : set.base;
   const weight = quantised ? undefined : set.make(op.outFeatures, op.inFeatures, dtype, !set.peft, count, own);
   const bias = op.bias ? set.makeBase(1, op.outFeatures, count) : undefined;
   const adapter = set.adapters.forLinear(op, own, (rows, columns, dtype) =>

@@ -43,7 +43,7 @@ function tablesOf(ctx: Context, op: RotaryOp, frame: Frame): Tables {
   const { tape, constants, hiddenDtype, tokens } = ctx;
   const elements = tokens * op.rotaryDim;
   if (!op.tables) {
-    const table = constant(constants.rotary!, constants.rotaryElements, hiddenDtype);
+    const table = constant(constants.rotary!, constants.rotaryElements, op.wide === 'tables' ? F32 : hiddenDtype);
     return { cos: table, sin: table, make: undefined };
   }
   if (op.tables === 'repeated') {

@@ -13,6 +13,9 @@ import {
   selfAttention,
 } from './parts.ts';
 
+/** cos and sin are fp32 whatever the model is in; q and k go back to their dtype. */
+const TABLES = { wide: 'tables' } as const;
+
 const OLMO = { hidden: 4096, intermediate: 11008, layers: 32, heads: 32, vocab: 50304 };
 
 export const olmo: Architecture = {
@@ -25,7 +28,7 @@ export const olmo: Architecture = {
       kinds: [
         llamaLayer(
           keys,
-          { qkvBias: bias, outputBias: bias, clamp: config.has('clip_qkv'), lateHeads: true },
+          { qkvBias: bias, outputBias: bias, clamp: config.has('clip_qkv'), lateHeads: true, rotaryForm: TABLES },
           false,
           'layer_fp32',
         ),
@@ -64,7 +67,7 @@ export const olmo2: Architecture = {
         normAfterBlocks(
           keys.hiddenSize,
           form,
-          selfAttention(keys.shape, { qkvBias: bias, outputBias: bias, projectionNorm: form }),
+          selfAttention(keys.shape, { qkvBias: bias, outputBias: bias, projectionNorm: form, rotaryForm: TABLES }),
           gatedMlp(keys.hiddenSize, keys.intermediateSize, keys.activation),
         ),
       ],
@@ -103,7 +106,7 @@ export const flexOlmo: Architecture = {
         normAfterBlocks(
           keys.hiddenSize,
           form,
-          selfAttention(keys.shape, { qkvBias: bias, outputBias: bias, projectionNorm: form }),
+          selfAttention(keys.shape, { qkvBias: bias, outputBias: bias, projectionNorm: form, rotaryForm: TABLES }),
           experts(config, keys, { count: 7, chosen: 5 }),
         ),
       ],

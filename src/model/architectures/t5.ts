@@ -123,7 +123,7 @@ function feedForwardLayer(keys: T5Keys): readonly Op[] {
         multiply('hidden_gelu', 'hidden_linear', 'hidden_states'),
       ]
     : [linear('wi', 'hidden_states', 'hidden_states', size, inner), activation(fn, 'hidden_states', 'hidden_states')];
-  const wo = linear('wo', 'hidden_states', 'hidden_states', inner, size);
+  const wo = { ...linear('wo', 'hidden_states', 'hidden_states', inner, size), keptWide: true };
   return [
     rms('layer_norm', 'hidden_states', 'forwarded_states', size),
     call('DenseReluDense', { forwarded_states: 'hidden_states' }, { hidden_states: 'forwarded_states' }, [

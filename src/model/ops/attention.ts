@@ -25,9 +25,9 @@ export interface RotaryOp {
   readonly pairs?: boolean;
   /**
    * In fp32: q and k are cast before everything (Cohere), each factor for itself once turned (ERNIE), or once for every factor
-   * (ESM).
+   * (ESM); only the tables are, and the result goes back (OLMo).
    */
-  readonly wide?: 'before' | 'inside' | 'each';
+  readonly wide?: 'before' | 'inside' | 'each' | 'tables';
   /**
    * The layer makes its own tables. `repeated`: each half of the shared ones twice (GLM). `gathered`, `indexed`: looked up
    * among `positions` sines, by torch.gather and cast (GPT-J), or by an index and left in fp32 (CodeGen); q and k lie as

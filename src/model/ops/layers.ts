@@ -33,6 +33,8 @@ export interface LinearOp {
   readonly bypassed?: boolean;
   /** Its weight is fp32 whatever dtype the model is loaded in. */
   readonly wide?: boolean;
+  /** In `_keep_in_fp32_modules`: fp32 where the model is loaded in fp16, and never quantised while loading (T5's `wo`). */
+  readonly keptWide?: boolean;
   readonly input: string;
   readonly output: string;
 }
