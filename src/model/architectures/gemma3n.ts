@@ -186,7 +186,8 @@ function places(config: ConfigReader, keys: LlamaLike): readonly Place[] {
   }));
 }
 
-export const gemma3nText = (config: ConfigReader): ModelDescription => {
+/** `merged`: ops on `inputs_embeds` before the layers' own inputs are made. */
+export const gemma3nText = (config: ConfigReader, merged: readonly Op[] = []): ModelDescription => {
   const sizes = config.raw('intermediate_size');
   const defaults = { hidden: 2048, intermediate: 16384, layers: 35, heads: 8, kvHeads: 2, headDim: 256, vocab: 262400 };
   const keys = readLlamaKeys(Array.isArray(sizes) ? config.without('intermediate_size') : config, {
@@ -218,6 +219,7 @@ export const gemma3nText = (config: ConfigReader): ModelDescription => {
     masks: 2,
     embeddingOps: [
       ...scaledEmbedding(keys),
+      ...merged,
       ...perLayerEmbedding(perLayer),
       ...projected(shape, () => [[], 'inputs_embeds'], 'altup_projections'),
       { op: 'concatenate', inputs: ['inputs_embeds', ...streams], headMajor: false, output: 'hidden_states' },
@@ -251,5 +253,5 @@ export const gemma3nText = (config: ConfigReader): ModelDescription => {
 export const gemma3n: Architecture = {
   modelTypes: ['gemma3n_text'],
   source: 'transformers 5.17 models/gemma3n/modeling_gemma3n.py',
-  describe: gemma3nText,
+  describe: (config) => gemma3nText(config),
 };

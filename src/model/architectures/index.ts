@@ -28,10 +28,12 @@ import { falconH1 } from './falcon-h1.ts';
 import { gemma, gemma2, gemma3 } from './gemma.ts';
 import { gemma3Vision } from './gemma3-vision.ts';
 import { gemma3n } from './gemma3n.ts';
+import { gemma3nVision } from './gemma3n-vision.ts';
 import { gemma4 } from './gemma4.ts';
 import { gemma4Vision } from './gemma4-vision.ts';
 import { glm } from './glm.ts';
 import { glm4Moe } from './glm4-moe.ts';
+import { glm4v } from './glm4v.ts';
 import { gptBigcode } from './gpt-bigcode.ts';
 import { gptNeo } from './gpt-neo.ts';
 import { gptNeox } from './gpt-neox.ts';
@@ -56,6 +58,7 @@ import { llamaClones } from './llama-clones.ts';
 import { llama4 } from './llama4.ts';
 import { llama4Vision } from './llama4-vision.ts';
 import { llava } from './llava.ts';
+import { llavaKin } from './llava-kin.ts';
 import { mamba } from './mamba.ts';
 import { mamba2 } from './mamba2.ts';
 import { minicpm3 } from './minicpm3.ts';
@@ -199,4 +202,7 @@ export const ARCHITECTURES: readonly Architecture[] = [
   esm,
   eurobert,
   nomicBert,
+  llavaKin,
+  glm4v,
+  gemma3nVision,
 ];

@@ -5,7 +5,7 @@ import { TEXT_MODELS } from './vision/text-models.ts';
 import { describeTower, imageOf } from './vision/towers.ts';
 
 /** What transformers takes for a LLaVA without `vision_config`. */
-const CLIP_LARGE = {
+export const CLIP_LARGE = {
   intermediate_size: 4096,
   hidden_size: 1024,
   patch_size: 14,

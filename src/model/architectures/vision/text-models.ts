@@ -1,4 +1,5 @@
 import type { Architecture } from '../architecture.ts';
+import { cohere2 } from '../cohere.ts';
 import { gemma, gemma2, gemma3 } from '../gemma.ts';
 import { gemma3n } from '../gemma3n.ts';
 import { gemma4 } from '../gemma4.ts';
@@ -32,5 +33,6 @@ export const TEXT_MODELS: readonly Architecture[] = [
   gemma4,
   glm,
   lfm2,
+  cohere2,
   llama4,
 ];

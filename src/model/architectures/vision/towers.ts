@@ -1,5 +1,5 @@
 import { ConfigReader } from '../../config-reader.ts';
-import type { Activation, IdleModules, ImageShape } from '../../ops.ts';
+import type { Activation, IdleModules, ImageShape, Op } from '../../ops.ts';
 import { dense, layerNorm, once, parameter, patches, rmsNorm, twoLayers } from './blocks.ts';
 import { towerLayers } from './tower-layers.ts';
 
@@ -88,24 +88,48 @@ export function siglip(
         ...patches('embeddings.patch_embedding', size, config.count('num_channels', 3) * patch * patch, true),
         parameter('embeddings.position_embedding.weight', count * size),
         layerNorm('post_layernorm', size),
-        ...(head
-          ? [
-              parameter('head.probe', size),
-              parameter('head.attention.in_proj_weight', 3 * size * size),
-              parameter('head.attention.in_proj_bias', 3 * size),
-              dense('head.attention.out_proj', size, size),
-              layerNorm('head.layernorm', size),
-              ...twoLayers('head.mlp', ['fc1', 'fc2'], size, inner),
-            ]
-          : []),
+        ...(head ? poolingHead(size, inner) : []),
       ]),
       encoderLayers(config, path, size, inner, 'gelu_pytorch_tanh', defaults.attentionHeads),
     ],
   };
 }
 
+/** Siglip2VisionModel: patches come flat and go through a linear layer. Source: models/siglip2/modeling_siglip2.py. */
+export function siglip2(config: ConfigReader, path: string): Tower {
+  const size = config.count('hidden_size', 768);
+  const inner = config.count('intermediate_size', 3072);
+  const patch = config.side('patch_size', 16);
+  const count = config.count('num_patches', 256);
+  return {
+    hiddenSize: size,
+    patches: count,
+    side: Math.floor(Math.sqrt(count)) * patch,
+    bufferBytes: 0,
+    modules: [
+      once(path, [
+        dense('embeddings.patch_embedding', config.count('num_channels', 3) * patch * patch, size),
+        parameter('embeddings.position_embedding.weight', count * size),
+        layerNorm('post_layernorm', size),
+        ...(config.flag('vision_use_head', true) ? poolingHead(size, inner) : []),
+      ]),
+      encoderLayers(config, path, size, inner, 'gelu_pytorch_tanh'),
+    ],
+  };
+}
+
+/** One learned vector that looks at all others. */
+const poolingHead = (size: number, inner: number): readonly Op[] => [
+  parameter('head.probe', size),
+  parameter('head.attention.in_proj_weight', 3 * size * size),
+  parameter('head.attention.in_proj_bias', 3 * size),
+  dense('head.attention.out_proj', size, size),
+  layerNorm('head.layernorm', size),
+  ...twoLayers('head.mlp', ['fc1', 'fc2'], size, inner),
+];
+
 /** PixtralVisionModel: rotary positions, gated blocks without bias. Source: models/pixtral/modeling_pixtral.py. */
-function pixtral(config: ConfigReader, path: string): Tower {
+export function pixtral(config: ConfigReader, path: string): Tower {
   const size = config.count('hidden_size', 1024);
   const inner = config.count('intermediate_size', 4096);
   const heads = config.count('num_attention_heads', 16);
