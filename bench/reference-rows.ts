@@ -23,7 +23,7 @@ export interface ReferenceRow {
   readonly modules_to_save?: readonly string[];
   readonly adapter_fp32?: boolean;
   /** Class of the model: AutoModelForCausalLM unless said otherwise. */
-  readonly class?: 'causal' | 'seqcls' | 'seq2seq' | 'itt';
+  readonly class?: 'causal' | 'seqcls' | 'seq2seq' | 'itt' | 'speech';
   /** Tokens of a target row (seq2seq). */
   readonly target?: number;
   readonly ckpt: boolean;
@@ -58,7 +58,8 @@ export function planOf(row: ReferenceRow): PlanValues {
   const adapterDtype = (row.adapter_fp32 ?? true) ? 'fp32' : row.dtype;
   const adapted = row.method !== 'full';
   return {
-    objective: row.class === 'seqcls' ? 'classification' : row.class === 'seq2seq' ? 'seq2seq' : 'clm',
+    objective:
+      row.class === 'seqcls' ? 'classification' : row.class === 'seq2seq' || row.class === 'speech' ? 'seq2seq' : 'clm',
     maxTargetLength: row.target ?? null,
     method: row.peft ?? row.method,
     dtype: row.dtype,

@@ -5,6 +5,8 @@ export function parametersOf(op: Op): number {
   switch (op.op) {
     case 'embedding':
       return op.shared || op.fixed === 'buffer' ? 0 : op.rows * op.size;
+    case 'frames':
+      return op.outChannels * (op.inChannels * op.kernel + 1);
     case 'parameter':
       return op.elements;
     case 'position_bias':

@@ -39,6 +39,8 @@ function stateOf(set: ParameterSet, op: Op, at: string, count: number, scored: b
       return op.fn === 'xielu' ? { weight: row(1), bias: row(1) } : undefined;
     case 'embedding':
       return embeddingState(set, op, joinPath(at, op.name), count);
+    case 'frames':
+      return { weight: set.makeBase(op.outChannels, op.inChannels * op.kernel, count), bias: row(op.outChannels) };
     case 'parameter':
       return { weight: op.untrained ? set.make(1, op.elements, set.rest, false, count) : row(op.elements) };
     case 'disentangled':

@@ -29,7 +29,8 @@ export function attention(ctx: Context, op: AttentionOp, frame: Frame): void {
   else bind(ctx, frame, op.output, fused(ctx, op, q, k, v, keyTokens(ctx, op, k), null));
 }
 
-const masks = (ctx: Context, op: AttentionOp): boolean => op.mask !== 'padding' || ctx.padded;
+const masks = (ctx: Context, op: AttentionOp): boolean =>
+  op.mask === undefined || op.mask === 'causal' || (op.mask === 'padding' && ctx.padded);
 const keyTokens = (ctx: Context, op: AttentionOp, k: Tensor): number =>
   k.elements / (ctx.batch * op.kvHeads * op.headDim);
 

@@ -26,6 +26,7 @@ import { denseExperts } from './dense-experts.ts';
 import { disentangled } from './disentangled.ts';
 import { divide } from './divide.ts';
 import { embedding } from './embedding.ts';
+import { frames } from './frames.ts';
 import { gatedProduct, opensGate } from './fused-kernels.ts';
 import { gatedNorm } from './gated-norm.ts';
 import { joinedProjections, projectionsOf } from './joined-linear.ts';
@@ -128,8 +129,11 @@ function runOp(ctx: Context, op: Op, frame: Frame): void {
       bind(ctx, frame, op.output, out);
       break;
     }
+    case 'frames':
+      frames(ctx, op, ctx.states.get(op)!, frame);
+      break;
     case 'copy':
-      finish(ctx, op, frame, copy(tape, read(frame, op.input), false));
+      finish(ctx, op, frame, copy(tape, read(frame, op.input), op.headMajor ?? false));
       break;
     case 'convolution':
       finish(ctx, op, frame, convolution(ctx, op, ctx.states.get(op)!, read(frame, op.input)));

@@ -68,7 +68,14 @@ export function forwardPass(input: PassInput, phase: Phase): ForwardResult {
   const shared = new Map<string, Shared>();
   let encoder: StackResult | undefined;
   if (description.encoder) {
-    encoder = stackPass(input, base, description.encoder, input.sourceTokens, phase, shared);
+    encoder = stackPass(
+      input,
+      base,
+      description.encoder,
+      description.encoder.tokens ?? input.sourceTokens,
+      phase,
+      shared,
+    );
     const { elements, dtype, node } = encoder.states;
     shared.set(description.encoder.output, { elements, dtype, needsGrad: node !== null });
   }

@@ -103,8 +103,8 @@ const FAMILIES: Readonly<Record<string, Family>> = {
   },
 };
 
-interface BartKeys {
-  readonly family: Family;
+export interface BartKeys {
+  readonly family: Pick<Family, 'before'>;
   readonly size: number;
   readonly vocabSize: number;
   readonly positions: number;
@@ -116,7 +116,7 @@ interface BartKeys {
   readonly tied: boolean;
 }
 
-interface Side {
+export interface Side {
   readonly decoder: boolean;
   readonly layers: number;
   readonly heads: number;
@@ -151,7 +151,8 @@ function attend(keys: BartKeys, side: Side, name: string, cross: boolean): Op {
 
 const hold: Op = { op: 'assign', input: 'hidden_states', output: 'residual' };
 
-function layer(keys: BartKeys, side: Side): readonly Op[] {
+/** Norms, attention, feed-forward; a decoder looks at the encoder between them. */
+export function bartLayer(keys: BartKeys, side: Side, attendBy = attend): readonly Op[] {
   const { size, family } = keys;
   const { before } = family;
   const block = (normName: string, ops: readonly Op[]): readonly Op[] => [
@@ -163,8 +164,8 @@ function layer(keys: BartKeys, side: Side): readonly Op[] {
     ...(before ? [] : [hiddenNorm(normName, size, 'layer')]),
   ];
   return [
-    ...block('self_attn_layer_norm', [attend(keys, side, 'self_attn', false)]),
-    ...(side.decoder ? block('encoder_attn_layer_norm', [attend(keys, side, 'encoder_attn', true)]) : []),
+    ...block('self_attn_layer_norm', [attendBy(keys, side, 'self_attn', false)]),
+    ...(side.decoder ? block('encoder_attn_layer_norm', [attendBy(keys, side, 'encoder_attn', true)]) : []),
     ...block('final_layer_norm', [
       linear('fc1', 'hidden_states', '$inner', size, side.inner, true),
       activation(keys.fn, '$inner', 'hidden_states'),
@@ -174,8 +175,8 @@ function layer(keys: BartKeys, side: Side): readonly Op[] {
   ];
 }
 
-function stack(keys: BartKeys, side: Side): Stack {
-  const { size, family } = keys;
+function stack(keys: BartKeys, side: Side, family: Family): Stack {
+  const { size } = keys;
   const early = family.embeddingNorm === 'early' && side.decoder;
   const path = side.decoder ? 'model.decoder' : 'model.encoder';
   return {
@@ -207,7 +208,7 @@ function stack(keys: BartKeys, side: Side): Stack {
       ...(family.embeddingNorm === 'none' || early ? [] : [hiddenNorm('layernorm_embedding', size, 'layer')]),
       ...dropWhere(keys.dropout, 'hidden_states'),
     ],
-    kinds: [layer(keys, side)],
+    kinds: [bartLayer(keys, side)],
     layers: new Array<number>(side.layers).fill(0),
     final: family.before ? [hiddenNorm('layer_norm', size, 'layer')] : [],
     rotaryTables: undefined,
@@ -216,7 +217,11 @@ function stack(keys: BartKeys, side: Side): Stack {
   };
 }
 
-function readSides(config: ConfigReader, size: number, family: Family): readonly [Side, Side] {
+export function readSides(
+  config: ConfigReader,
+  size: number,
+  family: Pick<Family, 'heads' | 'inner' | 'layers'>,
+): readonly [Side, Side] {
   const side = (name: 'encoder' | 'decoder'): Side => {
     const count = config.count(`${name}_attention_heads`, family.heads);
     config.divisible(size, 'd_model', count, `${name}_attention_heads`);
@@ -274,10 +279,10 @@ export const bart: Architecture = {
     // Sinusoids of both sides, and final_logits_bias: buffers of the checkpoint.
     const sinusoids = family.fixed === 'buffer' ? 2 * keys.positions * size * 2 : 0;
     return {
-      ...stack(keys, decoder),
+      ...stack(keys, decoder, family),
       vocabSize,
       form: 'seq2seq',
-      encoder: { ...stack(keys, encoder), output: 'encoder_hidden_states' },
+      encoder: { ...stack(keys, encoder, family), output: 'encoder_hidden_states' },
       head: {
         name: 'lm_head',
         bias: false,

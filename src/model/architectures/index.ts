@@ -92,6 +92,7 @@ import { smollm3 } from './smollm3.ts';
 import { stablelm } from './stablelm.ts';
 import { starcoder2 } from './starcoder2.ts';
 import { t5 } from './t5.ts';
+import { whisper } from './whisper.ts';
 
 /** Every architecture snug can describe; a new one is a file beside this and a line here. */
 export const ARCHITECTURES: readonly Architecture[] = [
@@ -205,4 +206,5 @@ export const ARCHITECTURES: readonly Architecture[] = [
   llavaKin,
   glm4v,
   gemma3nVision,
+  whisper,
 ];

@@ -83,8 +83,11 @@ export interface AttentionOp {
   readonly repeats: boolean;
   /** Sliding window in tokens; undefined: all tokens. */
   readonly window: number | undefined;
-  /** `causal` (default): there is always a mask; `padding`: only where a padding mask is passed (encoders, cross-attention). */
-  readonly mask?: 'causal' | 'padding';
+  /**
+   * `causal` (default): there is always a mask; `padding`: only where a padding mask is passed (encoders, cross-attention);
+   * `none`: never (sound).
+   */
+  readonly mask?: 'causal' | 'padding' | 'none';
   /** Name of a value that is added to the scores (T5's position bias). */
   readonly bias?: string;
 }

@@ -66,6 +66,8 @@ export interface Stack {
 /** An encoder that runs before the decoder's layers, which read its result by the name `output`. */
 export interface Encoder extends Stack {
   readonly output: string;
+  /** Vectors a row, whatever its length (Whisper); absent: the tokens of the source. */
+  readonly tokens?: number;
 }
 
 /** What one image of the model's usual size is: vectors in the tower, and tokens in the row it stands in. */

@@ -19,6 +19,20 @@ export interface EmbeddingOp {
   readonly output: string;
 }
 
+/** nn.Conv1d with a bias over frames of sound. */
+export interface FramesOp {
+  readonly op: 'frames';
+  readonly name: string;
+  readonly inChannels: number;
+  readonly outChannels: number;
+  readonly kernel: number;
+  /** Frames of a row that come out. */
+  readonly frames: number;
+  /** Absent: the features that the trainer passes, `frames` of them. */
+  readonly input?: string;
+  readonly output: string;
+}
+
 export interface LinearOp {
   readonly op: 'linear';
   readonly name: string;

@@ -1,7 +1,7 @@
 import type { AlternatingOp } from './alternating.ts';
 import type { AttentionOp, DisentangledOp, HeadsOp, PositionBiasOp, RotaryOp } from './attention.ts';
 import type { DenseExpertsOp, MoeOp } from './experts.ts';
-import type { EmbeddingOp, LinearOp, NormOp, ParameterOp } from './layers.ts';
+import type { EmbeddingOp, FramesOp, LinearOp, NormOp, ParameterOp } from './layers.ts';
 import type { ChunkScanOp, ConvolutionOp, DeltaRuleOp, GatedNormOp, SelectiveScanOp } from './mixers.ts';
 import type {
   ActivationOp,
@@ -25,6 +25,7 @@ import type { AssignOp, ConcatenateOp, CopyIntoOp, CopyOp, DropOp, FirstTokenOp,
  */
 export type Op =
   | EmbeddingOp
+  | FramesOp
   | AssignOp
   | LinearOp
   | NormOp

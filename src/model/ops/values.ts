@@ -33,6 +33,8 @@ export interface ConcatenateOp {
 /** `reshape` of a view whose dimensions cannot be merged: the same values in a new tensor. */
 export interface CopyOp {
   readonly op: 'copy';
+  /** In the order of the dimensions of a (batch, heads, tokens, features) view. */
+  readonly headMajor?: boolean;
   readonly input: string;
   readonly output: string;
 }

@@ -3,7 +3,7 @@ import { cohere2 } from '../cohere.ts';
 import { gemma, gemma2, gemma3 } from '../gemma.ts';
 import { gemma3n } from '../gemma3n.ts';
 import { gemma4 } from '../gemma4.ts';
-import { glm } from '../glm.ts';
+import { glm, glm4vText } from '../glm.ts';
 import { lfm2 } from '../lfm2.ts';
 import { llama } from '../llama.ts';
 import { llama4 } from '../llama4.ts';
@@ -32,6 +32,7 @@ export const TEXT_MODELS: readonly Architecture[] = [
   gemma3n,
   gemma4,
   glm,
+  glm4vText,
   lfm2,
   cohere2,
   llama4,
