@@ -11,7 +11,6 @@ import type { Peak } from './walk/timeline.ts';
 const ACTIVATIONS = owner('activations');
 const LOGITS = owner('logits');
 const TEMPORARY = owner('temporaryBuffers');
-const COMMUNICATION = owner('communicationBuffers');
 
 type Sums = Omit<MemoryEstimate['vram'], 'peakPhase'>;
 
@@ -31,7 +30,6 @@ export function devicePeak(
     allocatedBytes: allocated,
     simulatedBytes,
     transientBytes: peak.owners[ACTIVATIONS]! + peak.owners[LOGITS]! + peak.owners[TEMPORARY]!,
-    gatheredBytes: sharding.engine !== 'ddp' && sharding.weightShare < 1 ? peak.owners[COMMUNICATION]! : 0,
     sharding,
     trainsUnits: values.method === 'full',
   });

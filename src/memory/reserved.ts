@@ -10,8 +10,6 @@ export interface ReservedInput {
   readonly transientBytes: number;
   /** What the played allocator has reserved; undefined where segments grow in place and nothing was played. */
   readonly simulatedBytes: number | undefined;
-  /** Layers are gathered and freed on streams of their own (FSDP, ZeRO-3), and how much at a time, bytes. */
-  readonly gatheredBytes: number;
   readonly sharding: Pick<Sharding, 'engine' | 'weightShare'>;
   /** All weights are trained: units have gradients of their size. */
   readonly trainsUnits: boolean;
@@ -35,11 +33,10 @@ export function fragmentationBytes(input: ReservedInput): number {
 }
 
 /**
- * What the simulation does not hold: DeepSpeed's second set of gathered layers, and under FSDP the activations that are asked for
- * while joined gradients wait for the reduction: a fifth of the transients in published runs.
+ * What the simulation does not hold: under FSDP the activations that are asked for while joined gradients wait for the reduction: a
+ * fifth of the transients in published runs.
  */
-function unsimulated({ sharding, trainsUnits, gatheredBytes, transientBytes }: ReservedInput): number {
-  if (sharding.engine === 'deepspeed') return gatheredBytes;
+function unsimulated({ sharding, trainsUnits, transientBytes }: ReservedInput): number {
   return sharding.engine === 'fsdp' && sharding.weightShare < 1 && trainsUnits ? 0.2 * transientBytes : 0;
 }
 

@@ -4,6 +4,7 @@ import { findOptimizer } from './optimizers/index.ts';
 import type { ParameterPlan } from './parameters.ts';
 import {
   accumulatedBytes,
+  awaitedBytes,
   communicationBytes,
   flatGradientBytes,
   gatheringOf,
@@ -38,6 +39,7 @@ export function residentsOf(
         : 0,
     gradientShare: onDevice && !inBackward ? sharding.gradientShare : 0,
     communicationBytes: communication,
+    awaitedBytes: awaitedBytes(plan, sharding),
     gathering: gatheringOf(plan, sharding, values.distributed.strategy),
     lastingCommunicationBytes: sharding.engine === 'fsdp' ? 0 : communication,
     optimizer: {

@@ -146,6 +146,25 @@ const BUCKET_ELEMENTS = 5e8;
 /** DeepSpeed `stage3_max_live_parameters`. */
 const LIVE_ELEMENTS = 1e9;
 
+/** Gradients that DeepSpeed reduces at a time, bytes. */
+const bucketBytes = (plan: ParameterPlan, width: number): number => Math.min(BUCKET_ELEMENTS, plan.trainable) * width;
+
+/** Parameters that ZeRO-3 has gathered at a time, bytes. */
+const liveBytes = (plan: ParameterPlan, width: number): number => Math.min(LIVE_ELEMENTS * width, plan.residentBytes);
+
+/** Reductions that ZeRO-3 lets the host be ahead of the device: two, and the one it waits for (stage3.py `max_param_reduce_events`). */
+const REDUCTIONS_AHEAD = 3;
+
+/**
+ * What ZeRO-3's streams keep from PyTorch's allocator beside what is allocated, bytes: layers that were gathered before, and
+ * gradients whose copy into the bucket is still to be made (stage3.py `record_stream`).
+ */
+export function awaitedBytes(plan: ParameterPlan, sharding: Sharding): number {
+  if (sharding.engine !== 'deepspeed' || sharding.weightShare === 1) return 0;
+  const width = widthOf(dtypeCode(sharding.computeDtype));
+  return liveBytes(plan, width) + REDUCTIONS_AHEAD * bucketBytes(plan, width);
+}
+
 /** Buffers that exist only to communicate, bytes, alive through forward and backward pass. */
 export function communicationBytes(plan: ParameterPlan, sharding: Sharding, gradientBytes: number): number {
   const width = widthOf(dtypeCode(sharding.computeDtype));
@@ -156,9 +175,9 @@ export function communicationBytes(plan: ParameterPlan, sharding: Sharding, grad
       // gradient_as_bucket_view is off in accelerate: buckets are a second copy of the gradients.
       return gradientBytes;
     case 'deepspeed': {
-      const bucket = Math.min(BUCKET_ELEMENTS, plan.trainable) * width;
-      if (sharding.weightShare === 1) return 2 * bucket;
-      return bucket + Math.min(LIVE_ELEMENTS * width, plan.residentBytes);
+      // ZeRO-3 joins a bucket's gradients rank by rank in a second tensor (coalesced_collectives.py `reduce_scatter_coalesced`).
+      const buckets = 2 * bucketBytes(plan, width);
+      return sharding.weightShare === 1 ? buckets : buckets + liveBytes(plan, width);
     }
     case 'fsdp': {
       // The root unit (embedding, last norm, head) stays gathered from its first use to the end of the backward pass.

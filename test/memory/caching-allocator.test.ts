@@ -140,6 +140,12 @@ describe('a simulated step', () => {
     expect(reserved([backward])).toBe(80);
     expect(reserved([backward], { gradientShare: 0.25 })).toBe(80 + 80 + 20);
   });
+  it('gradients that go into a bucket at once make room for those of the next layer, of the head too', () => {
+    const one = [3, mebibytes(40), 4, mebibytes(40)];
+    const script = [entry(one, 'backward', 2), entry(one, 'backward', 1), entry([3, mebibytes(40)], 'backward', 0)];
+    expect(reserved(script)).toBe(200);
+    expect(reserved(script, { gradientShare: 0 })).toBe(80);
+  });
   it('what was loaded before is there throughout', () => {
     const load = (allocator: CachingAllocator): void => void allocator.allocate(50 * MiB);
     expect(reserved([entry([3, mebibytes(30), -3, 0], 'forward')], { load, otherBytes: MiB })).toBe(81);

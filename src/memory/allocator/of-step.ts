@@ -45,6 +45,9 @@ export function playingOf(
   // Shards of other engines are parts of a few large buffers.
   const whole = residents.weightBytes === plan.residentBytes;
   const onDevice = residents.weightBytes > 0;
+  const { strategy } = values.distributed;
+  // Gradients are copied into a bucket as they come, and what is reduced of them into a buffer made before the first step.
+  const partitions = strategy === 'zero2' || strategy === 'zero3';
   return {
     loads: shards && onDevice ? 'shards' : whole ? 'whole' : 'nothing',
     otherBytes:
@@ -53,13 +56,18 @@ export function playingOf(
       residents.lastingCommunicationBytes +
       // Gathered on a stream of its own: what is freed there serves nothing else.
       (shards ? residents.communicationBytes + 2 * residents.gathering.layerBytes : 0) +
-      residents.accumulatedBytes,
+      residents.awaitedBytes +
+      (partitions ? residents.gradientBytes : residents.accumulatedBytes),
     script,
     // Two moments a tensor; other optimizers' sums are spread alike.
     states: spread(trainable, statesBytes / 2).map((list) => ({ ...list, copies: 2 })),
     temporaries: spread(trainable, temporaryBytes),
     // Adapters are units of their own, and their gradients small.
-    gradientShare: shards && values.method === 'full' ? shards.share * (shards.storesFp32 ? 2 : 1) : undefined,
+    gradientShare: partitions
+      ? 0
+      : shards && values.method === 'full'
+        ? shards.share * (shards.storesFp32 ? 2 : 1)
+        : undefined,
     steps: STEPS,
     // Of a sharded layer the joined gradients are there while the next ones run.
     lead: shards ? 2 : 1,

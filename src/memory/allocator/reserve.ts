@@ -23,7 +23,10 @@ export interface ReserveInput {
   readonly steps: number;
   /** First layers of a kind that are played one by one. */
   readonly lead: number;
-  /** FSDP: what one device keeps of a layer's gradients; undefined: gradients stay as they are. */
+  /**
+   * FSDP: what one device keeps of a layer's gradients. 0: they go at once into buffers that are there throughout, as DeepSpeed's.
+   * undefined: gradients stay as they are.
+   */
   readonly gradientShare: number | undefined;
   /** One cuBLAS workspace, bytes: made by each thread's first product, and kept. */
   readonly workspaceBytes: number;
@@ -128,7 +131,10 @@ class Player {
     }
     if (kind === 'forward') this.lastOutput = result;
     else if (result !== NONE) this.lastGradient = result;
-    if (kind === 'backward' && layer > 0 && this.input.gradientShare !== undefined) this.reduce(stretch, offset);
+    const { gradientShare } = this.input;
+    // FSDP reduces the gradients of head and embedding together, at the end.
+    if (kind === 'backward' && gradientShare !== undefined && (layer > 0 || gradientShare === 0))
+      this.reduce(stretch, offset);
   }
 
   /** What is kept of equal layers, and at the way back first what they free. */
@@ -156,7 +162,7 @@ class Player {
   private reduce(stretch: Stretch, offset: number): void {
     const bytes = this.leftBytes(stretch, (slot) => live[offset + slot] !== NONE);
     if (bytes === 0) return;
-    this.joined.push(pools.allocate(bytes));
+    if (this.input.gradientShare! > 0) this.joined.push(pools.allocate(bytes));
     for (const slot of stretch.kept) this.free(live, offset + slot);
     for (const slot of stretch.renewed) this.free(live, offset + slot);
     this.shard(bytes, 1);

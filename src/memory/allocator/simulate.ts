@@ -58,7 +58,7 @@ export function simulateReserved(input: SimulationInput): number {
       const result = resultId === 0 ? undefined : live.take(offset + resultId);
       if (kind === 'forward') lastOutput = result;
       else if (result !== undefined) lastGradient = result;
-      if (kind === 'backward' && instance > 0) reduction.take(live, log, offset);
+      if (kind === 'backward' && (instance > 0 || input.gradientShare === 0)) reduction.take(live, log, offset);
     }
     reduction.finish();
     if (step === 0) {
@@ -127,8 +127,9 @@ class Reduction {
       bytes += log[i + 1]! * UNIT;
     }
     if (bytes === 0) return;
-    this.joined.push(this.allocator.allocate(bytes));
+    if (this.share > 0) this.joined.push(this.allocator.allocate(bytes));
     for (const part of parts) this.allocator.release(part);
+    if (this.share === 0) return;
     this.shards.push(this.allocator.allocate(Math.ceil(bytes * this.share), REDUCING));
     if (this.joined.length > LAYERS_AHEAD) this.allocator.release(this.joined.shift()!);
   }

@@ -33,6 +33,8 @@ export interface Residents {
   /** Share of a layer's gradients that stays after its backward pass. */
   readonly gradientShare: number;
   readonly communicationBytes: number;
+  /** What streams of an engine keep from the allocator beside what is allocated. */
+  readonly awaitedBytes: number;
   /** On top of it, while layers run. */
   readonly gathering: Gathering;
   /** What of it outlives the passes. */
