@@ -6,17 +6,23 @@ import type { Buffer, Place } from './tensor.ts';
 export const owner = (name: TermName): number => TERM_NAMES.indexOf(name);
 export const OWNERS: number = TERM_NAMES.length;
 
-/** Bytes of every owner. */
-export type Owners = readonly number[];
+/** A number for every owner. */
+export type Owners = number[];
+
+/** As many as there are terms. */
+type Zeroes = Record<keyof typeof TERM_NAMES & `${number}`, 0> & { readonly length: typeof TERM_NAMES.length };
+
+/** Nothing of any owner. A plain list: a typed array of this size lives outside V8's heap, which is dear for so small a thing. */
+export const noOwners = (): Owners => [0, 0, 0, 0, 0, 0, 0, 0, 0, 0] satisfies Zeroes;
 
 /** What one stretch of the step did to memory, relative to its start, by owner. */
 export interface Segment {
   /** Highest sum over the start, bytes. */
   readonly peak: number;
-  readonly peakOwners: Owners;
+  readonly peakOwners: Readonly<Owners>;
   /** What it left behind in all, bytes (negative: freed). */
   readonly end: number;
-  readonly endOwners: Owners;
+  readonly endOwners: Readonly<Owners>;
   readonly log: AllocationLog | null;
 
   /** What ran when it was highest. */
@@ -30,8 +36,8 @@ export class Meter {
   private peakAt: Place | undefined;
   /** The peak is now: its owners are copied when the first of them goes. */
   private peaking = false;
-  private readonly live = new Float64Array(OWNERS);
-  private readonly atPeak = new Float64Array(OWNERS);
+  private readonly live = noOwners();
+  private readonly atPeak = noOwners();
 
   begin(): void {
     this.live.fill(0);
@@ -83,8 +89,8 @@ export class Meter {
   }
 }
 
-function inBytes(units: Float64Array): Owners {
-  const bytes = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+function inBytes(units: Readonly<Owners>): Owners {
+  const bytes = noOwners();
   for (let i = 0; i < OWNERS; i += 1) bytes[i] = units[i]! * UNIT;
   return bytes;
 }

@@ -173,8 +173,10 @@ export class Tape {
     node.keeps = true;
     if (this.discarding || buffer === null) return;
     buffer.refs += 1;
-    if (node.saved) node.saved.push(buffer);
-    else node.saved = [buffer];
+    // Most nodes keep one buffer or two: a list that grows by itself takes room for seventeen.
+    if (node.saved === null) node.saved = [buffer];
+    else if (node.saved.length === 1) node.saved = [node.saved[0]!, buffer];
+    else node.saved.push(buffer);
   }
 
   /** Releases what the running node has unpacked, if it came from a recomputation: its results are checked after that. */

@@ -9,7 +9,7 @@ import type { OptimizerCost } from '../optimizers/optimizer.ts';
 import { dtypeCode, type Parameter, type ParameterPlan, renew } from '../parameters.ts';
 import type { AttentionKernel } from '../rules/context.ts';
 import type { Gathering } from '../sharding.ts';
-import { owner, roundUp, Tape, widthOf } from '../tape/tape.ts';
+import { noOwners, owner, roundUp, Tape, widthOf } from '../tape/tape.ts';
 import { versionFacts } from '../versions.ts';
 import { forwardPass, type PassInput } from './forward.ts';
 import { cacheBytes, decodingTransient } from './generation.ts';
@@ -131,7 +131,7 @@ export function walkStep(input: StepInput): StepResult {
   pass.backward();
   if (input.shards && values.method === 'full') {
     // The root unit's gradients, the head's already counted, and the tensor they are joined in.
-    const joining = new Float64Array(timeline.now.length);
+    const joining = noOwners();
     joining[GRADIENTS] = input.plan.rootBytes - timeline.firstKept;
     joining[COMMUNICATION] = input.plan.rootBytes;
     timeline.note('backward', joining[GRADIENTS] + joining[COMMUNICATION], joining, 'gradients of embedding and head');
@@ -185,7 +185,9 @@ function loading({ plan, values, residents }: StepInput, timeline: Timeline): vo
   timeline.now.fill(0);
   timeline.add(WEIGHTS, residents.weightBytes);
   timeline.noteOf('load', 2 * plan.largestQuantised, TEMPORARY, 'loading');
-  timeline.now.set(before);
+  before.forEach((bytes, index) => {
+    timeline.now[index] = bytes;
+  });
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Phase } from '../estimate.ts';
-import { OWNERS, type Place, type Segment } from '../tape/tape.ts';
+import { noOwners, OWNERS, type Owners, type Place, type Segment } from '../tape/tape.ts';
 
 /** A part of the step: named, or layers counted from 0, as in parameter names. In words only where somebody reads them. */
 export type Part = string | { readonly first: number; readonly times: number };
@@ -13,7 +13,7 @@ const partText = (part: Part): string => {
 /** The highest point of a phase. */
 export class Peak {
   bytes = -1;
-  readonly owners = new Float64Array(OWNERS);
+  readonly owners = noOwners();
   part: Part = '';
   /** What ran in it. */
   at: Place | undefined = undefined;
@@ -36,7 +36,7 @@ export interface PlayedSegment {
 
 /** Absolute device memory by owner through one step, built from relative segments. */
 export class Timeline {
-  readonly now = new Float64Array(OWNERS);
+  readonly now = noOwners();
   private readonly peaks = new Map<Phase, Peak>();
   /** Filled where an explanation is asked for. */
   readonly played: PlayedSegment[] = [];
@@ -100,7 +100,7 @@ export class Timeline {
   }
 
   /** Records a transient of `bytes` on top of what is alive. */
-  note(phase: Phase, bytes: number, owners: ArrayLike<number>, part: Part, at?: Place): void {
+  note(phase: Phase, bytes: number, owners: Readonly<Owners>, part: Part, at?: Place): void {
     const peak = this.higher(phase, this.total() + bytes, part, at);
     if (peak) for (let i = 0; i < OWNERS; i += 1) peak.owners[i] = this.now[i]! + owners[i]!;
   }
@@ -109,7 +109,7 @@ export class Timeline {
   noteOf(phase: Phase, bytes: number, owner: number, part: Part): void {
     const peak = this.higher(phase, this.total() + bytes, part, undefined);
     if (!peak) return;
-    peak.owners.set(this.now);
+    for (let i = 0; i < OWNERS; i += 1) peak.owners[i] = this.now[i]!;
     peak.owners[owner]! += bytes;
   }
 
@@ -147,7 +147,7 @@ export class Timeline {
     if (best) return best;
     const peak = new Peak();
     peak.bytes = this.total();
-    peak.owners.set(this.now);
+    for (let i = 0; i < OWNERS; i += 1) peak.owners[i] = this.now[i]!;
     peak.part = 'loading';
     return { phase: 'load', peak };
   }
