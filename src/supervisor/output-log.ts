@@ -4,6 +4,7 @@ import { createLogFile, type LogFile, reopenLogFile } from './log-file.ts';
 import { createSecretFilter } from './secret-filter.ts';
 
 const LEAD: Readonly<Record<OutputStream, Buffer>> = { stdout: Buffer.from('out| '), stderr: Buffer.from('err| ') };
+const STREAMS = ['stdout', 'stderr'] as const;
 const NEWLINE = 0x0a;
 const LINE_BREAK = Buffer.from([NEWLINE]);
 
@@ -45,7 +46,16 @@ export function openOutputLog(path: string, options: OutputLogOptions | 'again')
     }
   };
   attempt(() => {
-    file = options === 'again' ? reopenLogFile(path) : createLogFile(path, options.limitBytes);
+    if (options !== 'again') {
+      file = createLogFile(path, options.limitBytes);
+      return;
+    }
+    const reopened = reopenLogFile(path);
+    file = reopened.file;
+    // A line that was cut in two is one line all the same.
+    const { unfinished } = reopened;
+    owner = unfinished && STREAMS.find((stream) => unfinished.subarray(0, LEAD[stream].length).equals(LEAD[stream]));
+    atLineStart = unfinished === undefined;
   });
   const write = (stream: OutputStream, bytes: Buffer): number | undefined => {
     if (!file || failure !== undefined || bytes.length === 0) return undefined;
@@ -67,7 +77,7 @@ export function openOutputLog(path: string, options: OutputLogOptions | 'again')
       return bytes === chunk ? lines : undefined;
     },
     close() {
-      for (const stream of ['stdout', 'stderr'] as const) write(stream, filters[stream].rest());
+      for (const stream of STREAMS) write(stream, filters[stream].rest());
       if (file) attempt(() => file!.close());
       file = undefined;
     },

@@ -63,6 +63,65 @@ it('leaves readable pieces when nobody closes it, which the next one joins', () 
   expect(text().endsWith('out| step 0999\nout| half a li\nerr| saved\n')).toBe(true);
 });
 
+it.each([
+  ['stdout', 'li', 'ne\n', 'out| ready\nout| line\n'],
+  ['stderr', 'li', 'ne\n', 'out| ready\nout| li\nerr| ne\n'],
+  ['stdout', 'line\n', 'next\n', 'out| ready\nout| line\nout| next\n'],
+  ['stdout', '', 'next\n', 'out| ready\nout| next\n'],
+] as const)(
+  'a line that was left in its middle goes on in its own stream (%s: %j + %j)',
+  (stream, left, more, expected) => {
+    const first = openOutputLog(path, AMPLE);
+    first.write('stdout', bytes('ready\n'));
+    first.write('stdout', bytes(left));
+    const second = openOutputLog(path, 'again');
+    second.write(stream, bytes(more));
+    second.close();
+    first.close();
+    expect(text()).toBe(expected);
+  },
+);
+
+it('left at any moment, is its head and what came last, without anything older behind it', () => {
+  const line = (number: number): string => `out| step ${String(number).padStart(4, '0')} ${'.'.repeat(number % 23)}\n`;
+  const written = (count: number): string => Array.from({ length: count }, (_, number) => line(number)).join('');
+  for (const count of [...Array.from({ length: 80 }, (_, index) => index), 1000]) {
+    const log = openOutputLog(path, { limitBytes: 800 });
+    for (let number = 0; number < count; number++) log.write('stdout', bytes(line(number).slice('out| '.length)));
+    openOutputLog(path, 'again').close();
+    const all = written(count);
+    const [head, end] = text().split(/\nsnug\| bytes may be left out here: .*\n/);
+    expect(all.startsWith(head!), `head of ${count}`).toBe(true);
+    if (end === undefined) expect(head).toBe(all);
+    else {
+      expect(all.endsWith(end), `end of ${count}`).toBe(true);
+      expect(end.length).toBeGreaterThanOrEqual(Math.min(200, all.length - 400));
+      expect(head!.length + end.length).toBeLessThanOrEqual(800);
+    }
+    log.close();
+    rmSync(path);
+    for (const part of [0, 1, 2]) expect(existsSync(`${path}.end-${part}`), `part ${part} of ${count}`).toBe(false);
+  }
+});
+
+it('finds the newest bytes of a large end, also where a piece of the copy ends in the line behind them', () => {
+  const segment = 2 ** 21;
+  for (const short of [30, 45, 5000]) {
+    const log = openOutputLog(path, { limitBytes: 4 * segment });
+    const fill = (length: number, letter: string): void => {
+      const chunk = Buffer.alloc(2 ** 16, letter);
+      for (let left = length; left > 0; left -= chunk.length) log.write('stderr', chunk.subarray(0, left));
+    };
+    fill(2 * segment - 5, 'h');
+    for (const letter of ['a', 'b', 'c']) fill(segment, letter);
+    fill(2 ** 20 - short, 'd');
+    openOutputLog(path, 'again').close();
+    const [, end] = text().split(/\nsnug\| bytes may be left out here: .*\n/);
+    expect(end!.replace(/(.)\1*/g, (run) => `${run[0]}${run.length} `).trim()).toBe(`c${segment} d${2 ** 20 - short}`);
+    log.close();
+  }
+});
+
 it.each(['hf_aVeryLongTokenValue', 'päss:wörd'])('keeps no secret (%s), wherever a chunk cuts it', (secret) => {
   const whole = bytes(`login with ${secret} as nobody; ${secret.slice(0, 5)} is no secret\n`);
   for (let cut = 0; cut <= whole.length; cut++) {
