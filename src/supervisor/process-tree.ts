@@ -8,6 +8,7 @@ import {
   readOpenPipe,
   readStat,
 } from './proc.ts';
+import { strangersAmong } from './strangers.ts';
 
 /** Few enough that a pid is not given away and taken again in between. */
 const LOOKS_AS_STRANGER = 10;
@@ -95,7 +96,9 @@ export function createProcessTree(leader: number, ownSession: boolean, startTick
     }
     members = parentsFirst([...reached]);
     strangers = new Map(skipped.map((pid) => [pid, (strangers.get(pid) ?? 1) - 1]));
-    for (const stat of all) if (!reached.has(stat)) strangers.set(stat.pid, 1 + (stat.pid % LOOKS_AS_STRANGER));
+    for (const stat of strangersAmong(all, reached, strangers)) {
+      strangers.set(stat.pid, 1 + (stat.pid % LOOKS_AS_STRANGER));
+    }
   };
 
   const pipes = new Set([1, 2].flatMap((fd) => readOpenPipe(leader, fd) ?? []));
