@@ -33,6 +33,7 @@ export interface RunFlags extends PreflightFlags {
   readonly stallAction?: 'report' | 'stop';
   readonly onEvent?: string;
   readonly bell?: boolean;
+  readonly pty?: boolean;
 }
 
 export interface CheckFlags extends PreflightFlags {
@@ -151,6 +152,7 @@ export function buildProgram(): Command {
       'start this, without a shell, with one JSON object on stdin, when something happens',
     )
     .option('--bell', 'ring the terminal when the run ends or stands still')
+    .option('--pty', 'start it in a terminal of its own: bars and questions as without snug, one stream')
     .option('--log-limit <size>', 'past it output.log keeps only its head and its end (default 1GiB)', parseSize)
     .option('--ask', 'show the plan and wait for y or n before what does not fit as it came is started')
     .option('--dry-run', 'show the command and every changed file, start nothing')

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import { warning } from '../core/index.ts';
+import { error, fail, ok, type Result, warning } from '../core/index.ts';
 import {
   type ContinueRequest,
   continueRun,
@@ -26,6 +26,7 @@ import {
   renderStart,
   runEventJson,
 } from '../report/index.ts';
+import { type InTerminal, loadPty } from '../supervisor/index.ts';
 import { EXIT } from './exit-codes.ts';
 import { underNohup } from './hangup.ts';
 import { readLaunchArgs } from './launch-args.ts';
@@ -37,6 +38,7 @@ import type { RunFlags } from './program.ts';
 import { showDiagnostics } from './show.ts';
 import { storePort } from './store-port.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
+import { terminalLink } from './terminal-link.ts';
 
 /** Signals that reach the trainer through us. */
 const FORWARDED: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'];
@@ -110,9 +112,16 @@ export async function runAction(launch: string[], flags: RunFlags, command: Comm
     process.exitCode = EXIT.usage;
     return;
   }
+  const inTerminal = flags.pty === true ? openTerminal() : undefined;
+  if (inTerminal && !inTerminal.ok) {
+    stop();
+    showDiagnostics(terminal, inTerminal.error);
+    process.exitCode = EXIT.usage;
+    return;
+  }
   const bell = flags.bell === true && process.stderr.isTTY === true;
   const notices = createNotices({ notifier: notifier?.value, bell, exitCodeOf });
-  const host = notices.around(talk.host);
+  const host = notices.around({ ...talk.host, terminal: inTerminal?.value });
   const result = continues
     ? await continueRun(ports, continueRequest(targets[0], flags), host)
     : await run(ports, { ...preflightRequest(targets[0]!, flags, true), ...runFlags(flags) }, host);
@@ -120,6 +129,26 @@ export async function runAction(launch: string[], flags: RunFlags, command: Comm
   talk.finish(result);
   for (const problem of await notices.finish(result)) host.warn(warning('on-event', problem));
   process.exitCode = exitCodeOf(result);
+}
+
+/** What `--pty` needs: a terminal to sit at, and a package with a binary for this machine. */
+function openTerminal(): Result<InTerminal> {
+  const link = terminalLink();
+  if (!link) {
+    return fail(
+      error('no-terminal', '--pty hands the terminal you sit at on to the trainer, and here is none', {
+        help: 'leave --pty out: the output passes unchanged all the same',
+      }),
+    );
+  }
+  const pty = loadPty(import.meta.url);
+  if (pty) return ok({ ...link, pty });
+  return fail(
+    error('no-pty', '--pty needs the package @lydell/node-pty, which is not installed beside snug', {
+      notes: ['it is optional, as it has binaries for Linux, macOS and Windows on x64 and arm64 only'],
+      help: 'npm install @lydell/node-pty in the folder of snug, or leave --pty out',
+    }),
+  );
 }
 
 const runFlags = (flags: RunFlags) => ({

@@ -2,6 +2,7 @@ import { isAbsolute, join } from 'node:path';
 import { type Diagnostic, error, note, type Ports } from '../core/index.ts';
 import type { CheckReport, RunEvent } from '../report/index.ts';
 import type { SpecChange } from '../spec/index.ts';
+import type { InTerminal } from '../supervisor/index.ts';
 import { check } from './check.ts';
 import type { EarlierRun } from './earlier-run.ts';
 import type { LaunchTarget } from './launch-target.ts';
@@ -33,6 +34,8 @@ export interface RunHost {
   readonly stdout: NodeJS.WritableStream;
   readonly stderr: NodeJS.WritableStream;
   readonly pid: number;
+  /** Start the trainer in a pseudo-terminal; undefined: with pipes. */
+  readonly terminal?: InTerminal | undefined;
   /** Script of the process that ends the trainer should snug be killed; undefined: there is none here. */
   readonly watcherProgram: string | undefined;
   readonly emit: (event: RunEvent) => void;

@@ -1,4 +1,5 @@
 import type { Evidence, OutputStream } from '../diagnosis/index.ts';
+import type { InTerminal } from './pseudo-terminal.ts';
 import type { Stall } from './stall-watch.ts';
 import type { TrendWatchOptions } from './trend-watch.ts';
 import type { Watcher } from './watcher/start-watcher.ts';
@@ -33,6 +34,8 @@ export interface AttemptRequest {
    * there; `false`: a session of its own. Default: whether stdin is a terminal.
    */
   readonly foreground?: boolean;
+  /** Start it in a pseudo-terminal, whose one stream is `stdout`. */
+  readonly terminal?: InTerminal | undefined;
   /** Where the trainer saves, absolute: while files grow there, a kill waits. */
   readonly outputDir?: string | undefined;
   /** What to do about a run that has gone silent; absent: nothing. */

@@ -2,6 +2,7 @@ export { type Checkpoint, newestCompleteCheckpoint, type SkippedCheckpoint } fro
 export * from './contract.ts';
 export { type GpuMemoryWait, waitForGpuMemory } from './gpu-memory.ts';
 export { isProcessAlive, type ProcessId, processIdOf } from './proc.ts';
+export { type InTerminal, loadPty, type TerminalLink } from './pseudo-terminal.ts';
 export type { Stall } from './stall-watch.ts';
 export { startAttempt } from './start-attempt.ts';
 export { defaultTimings } from './timings.ts';

@@ -5,6 +5,7 @@ import { execa } from 'execa';
 import type { AttemptRequest } from './contract.ts';
 import { makeOutputPipes, type PipeEnds } from './output-pipes.ts';
 import { type OutputSource, readPipe, readStream } from './output-source.ts';
+import { startInTerminal } from './pseudo-terminal.ts';
 
 export interface Exit {
   readonly exitCode: number | undefined;
@@ -55,6 +56,9 @@ const writingEnd = (pipe: PipeEnds | undefined): 'pipe' | 3 => (pipe?.writeFd as
  * outright it dies at its next line of output, as the reading end of its pipes is gone.
  */
 export function startChild(request: AttemptRequest): Child {
+  const { terminal, argv, cwd, env } = request;
+  // It asks its terminal for the width, which may change.
+  if (terminal) return startInTerminal(argv, cwd, { PYTHONUNBUFFERED: '1', ...env }, terminal);
   const foreground = request.foreground ?? isatty(0);
   const pipes = makeOutputPipes(dirname(request.logPath));
   const subprocess = execa(request.argv[0]!, request.argv.slice(1), {

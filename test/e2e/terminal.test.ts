@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -27,6 +28,28 @@ print("was told", line, flush=True)
 sys.exit(5)
 `;
 
+/** Says what it finds at its three streams, how wide that is, and dies of what it is told to. */
+const LOOKER = `
+import os, signal, sys
+signal.signal(signal.SIGINT, lambda *_: print("interrupted", flush=True))
+print("terminals", *[os.isatty(number) for number in (0, 1, 2)], "width", os.get_terminal_size().columns, file=sys.stderr, flush=True)
+print("ask: ", end="", flush=True)
+if input() == "die":
+    print("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", file=sys.stderr)
+    sys.exit(1)
+sys.exit(6)
+`;
+
+/** Whether the optional package has a binary for this machine. */
+const hasPty = (() => {
+  try {
+    createRequire(join(ROOT, 'dist', 'snug.js'))('@lydell/node-pty');
+    return true;
+  } catch {
+    return false;
+  }
+})();
+
 interface AtTerminal {
   readonly screen: string;
   readonly noted: readonly (readonly string[])[];
@@ -39,6 +62,7 @@ describe.skipIf(process.platform !== 'linux')('at a terminal', { timeout: TRAINE
   beforeEach(() => {
     sandbox = makeSandbox();
     sandbox.write('listener.py', LISTENER);
+    sandbox.write('looker.py', LOOKER);
   });
   afterEach(() => {
     const left = sandbox.leftProcesses();
@@ -96,5 +120,51 @@ describe.skipIf(process.platform !== 'linux')('at a terminal', { timeout: TRAINE
     expect(run.screen).not.toContain(`heard ${signal} ${signal}`);
     expect(run.ended).toBe(5);
     expect(sandbox.onlyRun().attempts).toHaveLength(1);
+  });
+
+  describe.skipIf(!hasPty)('with --pty', () => {
+    const looker = ['run', '--pty', '--retries', '0', '--', 'python3', 'looker.py'];
+
+    it('the trainer has a terminal of its own, as wide as ours, and answers come through', async () => {
+      const run = await at([['see', 'ask: '], ['type', 'go on\r'], ['end']], ...looker);
+      expect(run.screen).toContain('terminals True True True width 80');
+      expect(run.ended).toBe(6);
+      expect(sandbox.onlyRun().attempts[0]!.log).toContain('out| terminals True True True');
+    });
+
+    it('an OOM is seen there as well', async () => {
+      const run = await at([['see', 'ask: '], ['type', 'die\r'], ['end']], ...looker);
+      expect(sandbox.onlyRun().attempts[0]!.outcome).toMatchObject({ failure: { kind: 'vram_capacity' } });
+      expect(run.ended).toBe(13);
+    });
+
+    it('Ctrl-Z and Ctrl-C do what they do without it', async () => {
+      const run = await at(
+        [
+          ['see', 'ask: '],
+          ['type', '\u001a'],
+          ['stopped'],
+          ['go'],
+          ['type', '\u0003'],
+          ['see', 'interrupted'],
+          ['type', 'go on\r'],
+          ['end'],
+        ],
+        ...looker,
+      );
+      expect(run.noted).toEqual([['T']]);
+      expect(run.ended).toBe(6);
+      expect(run.screen.match(/interrupted/g)).toHaveLength(1);
+    });
+  });
+
+  it('--pty without a terminal, or without its package, says what to do', async () => {
+    const none = await sandbox.run(['run', '--pty', '--', 'true']);
+    expect(none.exitCode).toBe(2);
+    expect(none.stderr).toMatch(/^error\[no-terminal\]/);
+    if (hasPty) return;
+    const run = await at([['end']], 'run', '--pty', '--', 'true');
+    expect(run.ended).toBe(2);
+    expect(run.screen).toMatch(/error\[no-pty\][\s\S]*npm install @lydell\/node-pty/);
   });
 });

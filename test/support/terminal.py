@@ -15,6 +15,7 @@ import os
 import pty
 import signal
 import sys
+import time
 
 
 def shell(told, asked, command):
@@ -40,6 +41,7 @@ def shell(told, asked, command):
         os.read(asked, 1)
         os.tcsetpgrp(0, job)
         os.killpg(job, signal.SIGCONT)
+        os.write(told, b"going\n")
 
 
 def states(session):
@@ -84,9 +86,15 @@ for what, *values in steps:
     elif what == "stopped":
         word = news()
         assert word == ["stopped"], word
-        noted.append(states(pid))
+        # A signal that was sent need not have arrived.
+        until = time.monotonic() + 10
+        while set(found := states(pid)) != {"T"} and time.monotonic() < until:
+            time.sleep(0.02)
+        noted.append(found)
     elif what == "go":
         os.write(asked_write, b"g")
+        word = news()
+        assert word == ["going"], word
     elif what == "end":
         while True:
             try:
