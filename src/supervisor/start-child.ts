@@ -30,10 +30,15 @@ function childEnvironment(request: AttemptRequest): Record<string, string | unde
     .find(Boolean);
   return {
     ...(columns === undefined ? {} : { COLUMNS: String(columns) }),
+    ...(showsColours(request) ? { FORCE_COLOR: '1' } : {}),
     PYTHONUNBUFFERED: '1',
     ...request.env,
   };
 }
+
+/** Both streams end on a screen, so what is coloured there without us (rich, Python's tracebacks) is so with us; never in a file. */
+const showsColours = ({ stdout, stderr, env }: AttemptRequest): boolean =>
+  [stdout, stderr].every((stream) => (stream as { isTTY?: boolean }).isTTY) && !env.NO_COLOR && env.TERM !== 'dumb';
 
 function startFailureOf(code: string | undefined, request: AttemptRequest): Exit['startFailure'] {
   if (code === 'EACCES' || code === 'ENOEXEC' || code === 'EPERM') return 'not-executable';

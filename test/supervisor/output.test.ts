@@ -110,6 +110,21 @@ it('asks Python not to hold its output back, and leaves a choice of the user alo
   expect(chosen.stdout.bytes().toString()).toBe('["","71",null]\n');
 });
 
+it('asks for colours where both streams end on a screen, and nowhere else', async () => {
+  const screen = () => Object.assign(new PassThrough(), { isTTY: true });
+  const asked = async (overrides: Parameters<typeof puppet>[1]): Promise<string> => {
+    const rig = puppet([['environment', 'FORCE_COLOR', 'NO_COLOR']], overrides);
+    await rig.evidence();
+    return rig.log();
+  };
+  const both = () => ({ stdout: screen(), stderr: screen() });
+  expect(await asked(both())).toContain('["1",null]');
+  expect(await asked({ stderr: screen() })).toContain('[null,null]');
+  expect(await asked({ ...both(), env: { NO_COLOR: '1' } })).toContain('[null,"1"]');
+  expect(await asked({ ...both(), env: { FORCE_COLOR: '0' } })).toContain('["0",null]');
+  expect(await asked({ ...both(), env: { TERM: 'dumb' } })).toContain('[null,null]');
+});
+
 it('shows what a Python program prints before it is killed', async () => {
   const rig = start(['python3', '-c', 'print("step 1 done"); import os; os.kill(os.getpid(), 9)'], {
     env: { HOME: process.env.HOME },

@@ -56,7 +56,12 @@ export function processesOfOptions(
   return {
     processes: { nodes: nodes.value, perNode: perNode.value, distributed: true, origin: perNode.origin },
     unread: unreadOptions(scan),
-    diagnostics: [...perNode.diagnostics, ...nodes.diagnostics, ...tooFewGpus(perNode, position)],
+    diagnostics: [
+      ...perNode.diagnostics,
+      ...nodes.diagnostics,
+      ...tooFewGpus(perNode, position),
+      ...hiddenOutput(scan, position),
+    ],
   };
 }
 
@@ -95,6 +100,22 @@ function textOf(
   const name = variableOf(option);
   const text = environment[name];
   return text ? { text, origin: { kind: 'env', name } } : undefined;
+}
+
+/** Bit 2 of `Std`: stderr (torch/distributed/elastic/multiprocessing/api.py). One value for all ranks, or `0:1,1:3`. */
+const takesStderr = (text: string): boolean => text.split(',').some((part) => /^[23]$/.test(part.split(':').at(-1)!));
+
+/** Ranks that write into files alone die unheard. */
+function hiddenOutput(scan: OptionScan, position: Position): readonly Diagnostic[] {
+  const redirected = textOf(scan, '--redirects', position);
+  if (!redirected || !takesStderr(redirected.text)) return [];
+  if (takesStderr(textOf(scan, '--tee', position)?.text ?? '')) return [];
+  return [
+    warning('hidden-output', 'the ranks write their errors into files, where nobody watches for them', {
+      location: formatOrigin(redirected.origin),
+      help: '--tee 3 instead of --redirects 3 writes them there and shows them here',
+    }),
+  ];
 }
 
 function readPerNode(scan: OptionScan, position: Position): Count {

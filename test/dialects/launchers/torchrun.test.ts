@@ -65,6 +65,10 @@ describe('what torchrun starts', () => {
     ['torchrun --nproc-per-node 4 train.py', []],
     ['torchrun --nnodes 2:4 train.py', ['elastic-nodes argv[2]']],
     ['torchrun --nnodes 2:2 train.py', []],
+    ['torchrun -r 3 --nproc-per-node 2 train.py', ['hidden-output argv[2]']],
+    ['torchrun --redirects=0:1,1:2 train.py', ['hidden-output argv[1]']],
+    ['torchrun --redirects 1 train.py', []],
+    ['torchrun --redirects 3 --tee 2 train.py', []],
     ['torchrun --nnodes two train.py', ['not-a-number argv[2]']],
     ['torchrun --nproc-per-node $G train.py', ['not-a-number argv[2]']],
   ])('says about %s: %j', (line, expected, machine) => expect(notesOf(line, machine)).toEqual(expected));
