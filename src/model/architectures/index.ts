@@ -7,6 +7,7 @@ import { baichuan } from './baichuan.ts';
 import { bamba } from './bamba.ts';
 import { bart } from './bart.ts';
 import { bert, electra, roberta } from './bert.ts';
+import { biogpt } from './biogpt.ts';
 import { bitnet } from './bitnet.ts';
 import { bloom } from './bloom.ts';
 import { chatglm } from './chatglm.ts';
@@ -80,10 +81,12 @@ import { paligemma } from './paligemma.ts';
 import { persimmon } from './persimmon.ts';
 import { phi } from './phi.ts';
 import { phi3 } from './phi3.ts';
+import { phi4Multimodal } from './phi4-multimodal.ts';
 import { phimoe } from './phimoe.ts';
 import { qwen } from './qwen.ts';
 import { qwen2Moe, qwen3Moe } from './qwen-moe.ts';
 import { qwenNext } from './qwen-next.ts';
+import { qwenOmni } from './qwen-omni.ts';
 import { qwen2Vl, qwen3Vl, qwen25Vl } from './qwen-vl.ts';
 import { qwen2 } from './qwen2.ts';
 import { qwen3 } from './qwen3.ts';
@@ -207,4 +210,7 @@ export const ARCHITECTURES: readonly Architecture[] = [
   glm4v,
   gemma3nVision,
   whisper,
+  biogpt,
+  phi4Multimodal,
+  qwenOmni,
 ];

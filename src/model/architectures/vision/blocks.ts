@@ -1,4 +1,4 @@
-import type { IdleModules, LinearOp, NormForm, Op } from '../../ops.ts';
+import { type IdleModules, joinPath, type LinearOp, type NormForm, type Op } from '../../ops.ts';
 import { linear, norm } from '../parts.ts';
 
 /** Modules of vision towers. A step on text alone only holds their weights, so no values are named. */
@@ -45,4 +45,4 @@ export const twoLayers = (
   size: number,
   inner: number,
   output = size,
-): readonly Op[] => [dense(`${path}.${names[0]}`, size, inner), dense(`${path}.${names[1]}`, inner, output)];
+): readonly Op[] => [dense(joinPath(path, names[0]), size, inner), dense(joinPath(path, names[1]), inner, output)];
