@@ -16,6 +16,9 @@ const PACKAGES: ReadonlySet<string> = new Set([
     'xtuner',
     'liger-kernel',
     'flash-attn',
+    'flash-linear-attention',
+    'mamba-ssm',
+    'causal-conv1d',
   ],
 ]);
 

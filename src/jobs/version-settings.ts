@@ -1,13 +1,28 @@
 import { type Diagnostic, note } from '../core/index.ts';
 import type { FoundVersions } from '../dialects/index.ts';
-import { NEUTRAL_VALUES, type TrainingSpec } from '../spec/index.ts';
+import { NEUTRAL_VALUES, type TrainingSpec, type Versions } from '../spec/index.ts';
+
+/** Packages by their names in an environment, and what their versions are called in a spec. */
+const PACKAGES: Readonly<Record<string, keyof Versions>> = {
+  torch: 'torch',
+  transformers: 'transformers',
+  peft: 'peft',
+  trl: 'trl',
+  bitsandbytes: 'bitsandbytes',
+  'flash-linear-attention': 'fla',
+  'mamba-ssm': 'mambaSsm',
+  'causal-conv1d': 'causalConv1d',
+};
 
 /** What was found of the packages that decide what a step keeps; the newest known for the others. */
 export function versionSetting(found: FoundVersions, { versions }: TrainingSpec): TrainingSpec {
   if (versions && versions.origin.kind !== 'default') return {};
-  const names = ['torch', 'transformers', 'peft', 'trl', 'bitsandbytes'] as const;
-  const known = names.flatMap((name) => (found[name] ? [[name, found[name].version] as const] : []));
-  const first = names.map((name) => found[name]).find((each) => each !== undefined);
+  const known = Object.entries(PACKAGES).flatMap(([name, setting]) =>
+    found[name] ? [[setting, found[name].version] as const] : [],
+  );
+  const first = Object.keys(PACKAGES)
+    .map((name) => found[name])
+    .find((each) => each !== undefined);
   if (!first) return {};
   const value = { ...NEUTRAL_VALUES.versions, ...Object.fromEntries(known) };
   return { versions: { value, origin: { kind: 'derived', from: first.place } } };

@@ -7,6 +7,7 @@ import { devicePeak } from './device-peak.ts';
 import type { MemoryEstimate } from './estimate.ts';
 import { hostModelOf, hostRam } from './host-ram/index.ts';
 import { imageCost } from './images.ts';
+import { kernelAssumptions } from './packaged-kernels.ts';
 import { lossSegmentBytes } from './reserved.ts';
 import type { Sharding } from './sharding.ts';
 import { type WalkedRun, walkRun } from './walk-run.ts';
@@ -68,7 +69,7 @@ export function estimateOf(
       model: { ...hostModelOf(values, facts, plan, rowsPerRow), parameters: total },
     }),
     assumptions: [
-      ...facts.assumptions,
+      ...kernelAssumptions(facts.assumptions, values.versions),
       ...(values.attnImplementation === asked.attnImplementation
         ? []
         : [`${facts.modelType} has no sdpa attention: transformers takes eager`]),

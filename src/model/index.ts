@@ -1,3 +1,5 @@
+export { WITHOUT_MAMBA_SSM } from './architectures/mamba2.ts';
+export { WITHOUT_FLA } from './architectures/qwen-next.ts';
 export * from './describe-model.ts';
 export * from './facts.ts';
 export type { KnownModel } from './known-models.ts';

@@ -103,6 +103,10 @@ export interface Versions {
   readonly trl: string;
   /** Not said: a current one. */
   readonly bitsandbytes?: string;
+  /** Packages with kernels that transformers takes where they are installed; not said: they are not. */
+  readonly fla?: string;
+  readonly mambaSsm?: string;
+  readonly causalConv1d?: string;
 }
 
 /**

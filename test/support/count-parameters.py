@@ -20,6 +20,8 @@ AUTO_CLASSES = [
     "AutoModelForImageTextToText",
     "AutoModelForSeq2SeqLM",
     "AutoModelForMaskedLM",
+    "AutoModelForSpeechSeq2Seq",
+    "AutoModelForMultimodalLM",
     "AutoModel",
 ]
 

@@ -234,6 +234,8 @@ function distributedOf({ distributed: given }: NativeValues): TrainingValues['di
 const LATEST: TrainingValues['versions'] = { torch: '2.13', transformers: '5.17', peft: '0.21', trl: '1.13' };
 
 function versionsOf({ versions: given }: NativeValues): TrainingValues['versions'] | undefined {
-  const named = Object.fromEntries(Object.entries(given ?? {}).filter(([, version]) => version !== undefined));
-  return given && { ...LATEST, ...named };
+  if (!given) return undefined;
+  const { mamba_ssm: mambaSsm, causal_conv1d: causalConv1d, ...rest } = given;
+  const named = Object.entries({ ...rest, mambaSsm, causalConv1d }).filter(([, version]) => version !== undefined);
+  return { ...LATEST, ...Object.fromEntries(named) };
 }

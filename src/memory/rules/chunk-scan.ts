@@ -18,12 +18,17 @@ import {
 } from '../tape/primitives.ts';
 import { F32, type Tape, Tensor } from '../tape/tape.ts';
 import { bind, type Context, done, type Frame, read } from './context.ts';
+import { packagedScan } from './packaged.ts';
 
 /**
  * transformers' mamba2_chunk_scan, which runs where the mamba_ssm package is not installed: outer products over whole chunks
  * that are then summed. What it keeps is small; the products themselves, forward and backward, are not.
  */
 export function chunkScan(ctx: Context, op: ChunkScanOp, state: OpState, frame: Frame): void {
+  if (ctx.fused.includes('scan')) {
+    packagedScan(ctx, op, state, frame);
+    return;
+  }
   const { tape, batch, tokens } = ctx;
   const { heads, headDim, stateSize, chunk } = op;
   const [logA, biasDt, skip] = state.scan!.map((parameter) => parameter.tensor) as [Tensor, Tensor, Tensor];

@@ -1,5 +1,6 @@
 import type { Op } from '../../model/index.ts';
 import type { FusedKernel, OwnModules } from '../../spec/index.ts';
+import type { PackagedKernel } from '../packaged-kernels.ts';
 import type { OpState, Parameter } from '../parameters.ts';
 import { cast } from '../tape/primitives.ts';
 import type { Buffer, Dtype, Tape, Tensor } from '../tape/tape.ts';
@@ -16,7 +17,7 @@ export interface Context {
   /** Autocast dtype; undefined: no autocast. */
   readonly amp: Dtype | undefined;
   readonly attention: AttentionKernel;
-  readonly fused: readonly FusedKernel[];
+  readonly fused: readonly (FusedKernel | PackagedKernel)[];
   /** Whose modules these are; undefined: transformers'. */
   readonly ownModules?: OwnModules | undefined;
   /** A padding mask is passed to the model. */

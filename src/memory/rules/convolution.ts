@@ -4,12 +4,14 @@ import { cast, slice } from '../tape/primitives.ts';
 import { type Node, Tensor } from '../tape/tape.ts';
 import { activate } from './activation.ts';
 import type { Context } from './context.ts';
+import { packagedConvolution } from './packaged.ts';
 
 /**
  * causal_conv1d_fn as transformers writes it without the causal_conv1d package: the input in the weight's dtype, a depthwise
  * convolution that is `kernel − 1` tokens too long, a view of its beginning, the activation, the input's dtype again.
  */
 export function convolution(ctx: Context, op: ConvolutionOp, state: OpState, x: Tensor): Tensor {
+  if (ctx.fused.includes('convolution')) return packagedConvolution(ctx, op, state, x);
   const { tape, amp, batch, tokens } = ctx;
   const typed = op.castsInput ? cast(tape, x, state.weight!.dtype) : tape.hold(x);
   const dtype = amp ?? typed.dtype;

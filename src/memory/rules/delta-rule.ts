@@ -21,6 +21,7 @@ import {
 import { rounds } from '../tape/rounds.ts';
 import { F32, Tensor } from '../tape/tape.ts';
 import { bind, type Context, done, type Frame, read } from './context.ts';
+import { packagedDeltaRule } from './packaged.ts';
 
 /** Tokens a chunk. */
 const CHUNK = 64;
@@ -34,13 +35,17 @@ export function deltaRule(ctx: Context, op: DeltaRuleOp, state: OpState, frame: 
   const { tape } = ctx;
   const decay = decayOf(ctx, state, read(frame, op.decay));
   bind(ctx, frame, '_g', decay);
-  const out = chunks(ctx, op, {
+  const inputs = {
     query: read(frame, op.query),
     key: read(frame, op.key),
     value: read(frame, op.value),
     beta: read(frame, op.beta),
     decay,
-  });
+  };
+  const { query, key, value, beta } = inputs;
+  const out = ctx.fused.includes('delta_rule')
+    ? packagedDeltaRule(ctx, op, [query, key, value, beta, decay])
+    : chunks(ctx, op, inputs);
   for (const name of [op.query, op.key, op.value, op.beta, op.decay]) done(ctx, frame, name);
   bind(ctx, frame, op.output, out);
   void tape;

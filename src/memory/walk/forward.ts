@@ -2,6 +2,7 @@ import type { ModelDescription } from '../../model/index.ts';
 import type { FusedKernel, GradientCheckpointing, OwnModules } from '../../spec/index.ts';
 import type { Recorder } from '../allocator/script.ts';
 import type { Phase } from '../estimate.ts';
+import type { PackagedKernel } from '../packaged-kernels.ts';
 import type { ParameterPlan } from '../parameters.ts';
 import { type AttentionKernel, endAutocast, type PassContext } from '../rules/context.ts';
 import type { Gathering } from '../sharding.ts';
@@ -30,7 +31,7 @@ export interface PassInput {
   readonly checkpointing: GradientCheckpointing;
   readonly hookedEmbedding: boolean;
   readonly prefixTokens: number;
-  readonly fused: readonly FusedKernel[];
+  readonly fused: readonly (FusedKernel | PackagedKernel)[];
   readonly ownModules: OwnModules | undefined;
   readonly loss: LossOptions;
   /** Runs the model that the loss compares with, while everything of this pass is there. */

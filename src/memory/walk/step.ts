@@ -6,6 +6,7 @@ import type { ObjectiveShape } from '../objective.ts';
 import { optimizerSettings } from '../optimizer-cost.ts';
 import { findOptimizer } from '../optimizers/index.ts';
 import type { OptimizerCost } from '../optimizers/optimizer.ts';
+import { packagedKernels } from '../packaged-kernels.ts';
 import { dtypeCode, type Parameter, type ParameterPlan, renew } from '../parameters.ts';
 import type { AttentionKernel } from '../rules/context.ts';
 import type { Gathering } from '../sharding.ts';
@@ -272,7 +273,7 @@ function passInput(
     gathering: input.residents.gathering,
     recorder,
     reference,
-    fused: fusedKernelsOf(values),
+    fused: [...fusedKernelsOf(values), ...packagedKernels(values.versions)],
     ownModules: values.ownModules,
     holdsInputs: input.holdsInputs && !tape.noGrad,
     checkpointing: tape.noGrad ? { ...values.gradientCheckpointing, enabled: false } : values.gradientCheckpointing,
