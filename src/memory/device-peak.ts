@@ -1,16 +1,21 @@
 import type { ModelFacts } from '../model/index.ts';
 import type { PlanValues } from '../spec/index.ts';
 import { contextBytes, type DeviceFacts } from './device.ts';
-import { type MemoryEstimate, TERM_NAMES, type TermName } from './estimate.ts';
+import type { MemoryEstimate, TermName } from './estimate.ts';
 import { intervalsOf } from './intervals.ts';
 import { fragmentationBytes, lossSegmentBytes } from './reserved.ts';
 import type { Sharding } from './sharding.ts';
 import { owner } from './tape/tape.ts';
 import type { Peak } from './walk/timeline.ts';
 
+const WEIGHTS = owner('weights');
+const GRADIENTS = owner('gradients');
+const STATES = owner('optimizerStates');
+const ENGINE = owner('inferenceEngine');
 const ACTIVATIONS = owner('activations');
 const LOGITS = owner('logits');
 const TEMPORARY = owner('temporaryBuffers');
+const COMMUNICATION = owner('communicationBuffers');
 
 type Sums = Omit<MemoryEstimate['vram'], 'peakPhase'>;
 
@@ -34,17 +39,21 @@ export function devicePeak(
     trainsUnits: values.method === 'full',
   });
   const context = contextBytes(device, sharding.ranks);
-  const terms = {} as Record<TermName, number>;
-  let rest = allocated;
-  for (let i = 0; i < TERM_NAMES.length; i += 1) {
-    const bytes = Math.round(peak.owners[i]!);
-    terms[TERM_NAMES[i]!] = bytes;
-    rest -= bytes;
-  }
+  const at = (index: number): number => Math.round(peak.owners[index]!);
   // Rounding of shares may leave a byte or two: they belong to the largest transient owner.
-  terms.temporaryBuffers += rest;
-  terms.fragmentation = wasted;
-  terms.cudaContext = context.bytes;
+  const rest = peak.owners.reduce((left, bytes) => left - Math.round(bytes), allocated);
+  const terms: Record<TermName, number> = {
+    weights: at(WEIGHTS),
+    gradients: at(GRADIENTS),
+    optimizerStates: at(STATES),
+    activations: at(ACTIVATIONS),
+    logits: at(LOGITS),
+    temporaryBuffers: at(TEMPORARY) + rest,
+    communicationBuffers: at(COMMUNICATION),
+    inferenceEngine: at(ENGINE),
+    fragmentation: wasted,
+    cudaContext: context.bytes,
+  };
   const reserved = allocated + wasted;
   return {
     allocatedPeakBytes: allocated,
