@@ -1,6 +1,7 @@
 export { type BareReading, readBareFile, readBareFilePartly } from './bare-file.ts';
 export * from './contract.ts';
 export { didYouMean } from './did-you-mean.ts';
+export { allocatorSetting } from './environment.ts';
 export { BLOCK_SIZE_ORIGIN } from './hf-trainer/sequence-length.ts';
 export { lockedVersions } from './locked-versions.ts';
 export { parseGivenSettings, readPolicyFile } from './native/given.ts';

@@ -1,6 +1,7 @@
 import { isAbsolute, join } from 'node:path';
 import type { Diagnostic, Ports } from '../core/index.ts';
 import { classify, type Evidence, type Failure } from '../diagnosis/index.ts';
+import { allocatorSetting } from '../dialects/index.ts';
 import { detectHardware, type Hardware, sampleVram } from '../hardware/index.ts';
 import type { MemoryEstimate } from '../memory/index.ts';
 import { type AttemptSummary, type RunEvent, secretsIn } from '../report/index.ts';
@@ -175,7 +176,7 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
       changes: planned.changes,
       predicted: planned.estimate,
     });
-    const allocatorConf = launch.env.PYTORCH_CUDA_ALLOC_CONF ?? ports.environment.PYTORCH_CUDA_ALLOC_CONF ?? '';
+    const allocator = allocatorSetting({ ...ports.environment, ...launch.env })?.value ?? '';
     const child = startAttempt({
       argv: launch.argv,
       env: { ...ports.environment, ...launch.env },
@@ -189,7 +190,7 @@ async function createLoop(ports: Ports, host: RunHost, request: AttemptsRequest,
       stdout: host.stdout,
       stderr: host.stderr,
       sampleVram: sample,
-      expandableSegments: allocatorConf.includes('expandable_segments:True'),
+      expandableSegments: allocator.includes('expandable_segments:True'),
       ...defaultTimings,
       stopGraceMs: request.request.stopGraceMs ?? defaultTimings.stopGraceMs,
       outputDir: outputDir === undefined || isAbsolute(outputDir) ? outputDir : join(launch.cwd, outputDir),
