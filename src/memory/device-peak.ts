@@ -4,7 +4,7 @@ import { contextBytes, type DeviceFacts } from './device.ts';
 import type { MemoryEstimate, TermName } from './estimate.ts';
 import { intervalsOf } from './intervals.ts';
 import { fragmentationBytes, lossSegmentBytes } from './reserved.ts';
-import type { Sharding } from './sharding.ts';
+import { type Sharding, shardsQuantised } from './sharding.ts';
 import { owner } from './tape/tape.ts';
 import type { Peak } from './walk/timeline.ts';
 
@@ -38,7 +38,7 @@ export function devicePeak(
     sharding,
     trainsUnits: values.method === 'full',
   });
-  const context = contextBytes(device, sharding.ranks);
+  const context = contextBytes(device, sharding.ranks, shardsQuantised(values, sharding));
   const at = (index: number): number => Math.round(peak.owners[index]!);
   // Rounding of shares may leave a byte or two: they belong to the largest transient owner.
   const rest = peak.owners.reduce((left, bytes) => left - Math.round(bytes), allocated);

@@ -29,18 +29,35 @@ const BY_GENERATION: readonly (readonly [major: number, bytes: number, low: numb
 ];
 const UNKNOWN = [500, 250, 950] as const;
 
-/** NCCL's channels and buffers, and what a second stream's kernels load, MiB: nvidia-smi minus reserved of published FSDP runs. */
-const NCCL = [700, 200, 1800] as const;
+type Figures = readonly [mebibytes: number, low: number, high: number];
 
-export function contextBytes(device: DeviceFacts, ranks: number): ContextBytes {
+/**
+ * NCCL's channels and buffers, and what a second stream's kernels load, MiB: nvidia-smi minus reserved of published FSDP runs on two
+ * and on four cards. Of more than two ranks each has a neighbour on either side, which its rings and trees hold buffers for.
+ */
+const NCCL_OF_TWO: Figures = [1000, 200, 2200];
+const NCCL: Figures = [1700, 400, 3000];
+
+/**
+ * What QLoRA under FSDP shows in nvidia-smi beyond LoRA, MiB, bitsandbytes and GPTQ alike. It is no memory of PyTorch's allocator, and
+ * its cause is not known: between 1.3 and 2.7 GiB in published runs of three models, and taken from the upper end, as too little ends a
+ * run.
+ */
+const QUANTISED_SHARDS: Figures = [2500, 300, 4000];
+
+const NOTHING: Figures = [0, 0, 0];
+
+/** `quantisedShards`: FSDP has sharded quantised weights. */
+export function contextBytes(device: DeviceFacts, ranks: number, quantisedShards: boolean): ContextBytes {
   const major = device.computeCapability?.major;
   const known = major === undefined ? undefined : BY_GENERATION.find(([from]) => major >= from);
   const [bytes, low, high] = known ? [known[1], known[2], known[3]] : UNKNOWN;
-  const nccl = ranks > 1 ? NCCL : ([0, 0, 0] as const);
+  const nccl = ranks > 2 ? NCCL : ranks > 1 ? NCCL_OF_TWO : NOTHING;
+  const shards = quantisedShards ? QUANTISED_SHARDS : NOTHING;
   return {
-    bytes: (bytes + nccl[0]) * MiB,
-    lowBytes: (low + nccl[1]) * MiB,
-    highBytes: (high + nccl[2]) * MiB,
+    bytes: (bytes + nccl[0] + shards[0]) * MiB,
+    lowBytes: (low + nccl[1] + shards[1]) * MiB,
+    highBytes: (high + nccl[2] + shards[2]) * MiB,
   };
 }
 

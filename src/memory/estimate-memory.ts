@@ -9,7 +9,7 @@ import { hostModelOf, hostRam } from './host-ram/index.ts';
 import { imageCost } from './images.ts';
 import { kernelAssumptions } from './packaged-kernels.ts';
 import { lossSegmentBytes } from './reserved.ts';
-import type { Sharding } from './sharding.ts';
+import { type Sharding, shardsQuantised } from './sharding.ts';
 import { type WalkedRun, walkRun } from './walk-run.ts';
 
 /**
@@ -35,7 +35,10 @@ export function leastDeviceBytes(asked: PlanValues, facts: ModelFacts, device: D
   const run = walkRun(asked, facts, device, {});
   if (!run.ok) return run;
   const { step, sharding } = run.value;
-  return ok(Math.round(step.timeline.highest().peak.bytes) + contextBytes(device, sharding.ranks).bytes);
+  return ok(
+    Math.round(step.timeline.highest().peak.bytes) +
+      contextBytes(device, sharding.ranks, shardsQuantised(run.value.values, sharding)).bytes,
+  );
 }
 
 /** The estimate of a run that was walked. */

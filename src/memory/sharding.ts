@@ -90,6 +90,10 @@ export function shardingOf(values: PlanValues): Sharding {
   }
 }
 
+/** Whether FSDP has cut quantised weights in pieces. */
+export const shardsQuantised = ({ quantization }: PlanValues, { engine, weightShare }: Sharding): boolean =>
+  quantization !== null && engine === 'fsdp' && weightShare < 1;
+
 /** Weights on one device, bytes; `plan` is in the compute dtype. */
 export function shardedWeightBytes(plan: ParameterPlan, sharding: Sharding, storage: FloatDType): number {
   if (sharding.weightShare === 1) return plan.residentBytes;

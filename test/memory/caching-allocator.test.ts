@@ -190,7 +190,7 @@ describe('reserved memory of a step', () => {
     const wasted = (optim: string): number => vram({ optim, gradientCheckpointing: CHECKPOINTING }).terms.fragmentation;
     expect(wasted('adamw_torch_fused')).toBeGreaterThan(wasted('sgd'));
   });
-  it('a quantised base is there as a whole before it is sharded; weights in 16 bits come unit by unit', () => {
+  it('weights come unit by unit where they are sharded, quantised or not', () => {
     const loaded = (values: Parameters<typeof plan>[0]): number => {
       const { description } = factsOf({ ...CONFIG, num_hidden_layers: 42 });
       const parameters = planParameters(description, plan(values));
@@ -198,7 +198,7 @@ describe('reserved memory of a step', () => {
       loadShards(allocator, { description, plan: parameters }, { share: 1 / 8, storesFp32: false });
       return allocator.reserved / parameters.residentBytes;
     };
-    expect(loaded({ method: 'qlora', quantization: NF4, lora: LORA })).toBeGreaterThan(1);
+    expect(loaded({ method: 'qlora', quantization: NF4, lora: LORA })).toBeLessThan(0.9);
     expect(loaded({ method: 'lora', lora: LORA })).toBeLessThan(0.9);
   });
   it('losses of transformers before 4.49 leave a segment of the logits, unless the model scales them', () => {

@@ -27,8 +27,8 @@ function makeQuantised(allocator: Allocator, weight: QuantisedWeight): Allocatio
 }
 
 /**
- * FSDP unit by unit: its tensors on the device, joined, and a shard copied out of that. Quantised models are on the device as a
- * whole before; others go there with their unit.
+ * FSDP unit by unit: its tensors on the device, joined, and a shard copied out of that. Quantised weights too: they go
+ * to the host or to the meta device as soon as they are packed (transformers modeling_utils.py, fsdp_qlora train.py).
  */
 export function loadShards(
   allocator: Allocator,
@@ -59,10 +59,8 @@ export function loadShards(
         weight ? makeQuantised(allocator, weight) : allocator.allocate(bytes),
       ),
     );
-  const quantised = plan.quantised.length > 0;
-  const made = quantised ? Array.from({ length: units }, (_, unit) => make(unit)) : [];
   for (let unit = 0; unit < units; unit += 1) {
-    const own = made[unit] ?? make(unit);
+    const own = make(unit);
     const joined = tensors.reduce((sum, { stored, count }) => sum + stored * held(count, unit), 0);
     const flat = allocator.allocate(roundUp(joined));
     for (const allocation of own) allocator.release(allocation);
