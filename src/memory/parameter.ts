@@ -110,6 +110,8 @@ export interface OpState {
   readonly stacked?: readonly Parameter[];
   /** Trained copy of a module beside the frozen one (PEFT modules_to_save). */
   readonly frozenCopy?: Parameter;
+  /** LoRA on a table: one row a token of it, and the way to its size. */
+  readonly lowRank?: { readonly a: Parameter; readonly b: Parameter };
 }
 
 /** Equal quantised weights. */

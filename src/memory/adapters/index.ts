@@ -11,6 +11,8 @@ type Make = (rows: number, columns: number, dtype: Dtype) => Parameter;
 export interface Adapters {
   readonly dtype: Dtype;
   readonly forLinear: (op: LinearOp, path: string, make: Make) => Adapter | undefined;
+  /** Rank of LoRA on a table of vectors; 0: untouched. all-linear never means them. */
+  readonly rankOfTable: (path: string) => number;
   /** LoRA ranks for the stacked weights of a sparse block, 0: untouched. */
   readonly forExperts: (op: MoeOp) => ExpertRanks;
   /** A module that PEFT copies and trains whole, in its own dtype. */
@@ -27,6 +29,7 @@ const NO_RANKS: ExpertRanks = { router: 0, gateUp: 0, down: 0 };
 const NONE: Adapters = {
   dtype: F32,
   forLinear: () => undefined,
+  rankOfTable: () => 0,
   forExperts: () => NO_RANKS,
   trainsCopyOf: () => false,
 };
@@ -35,6 +38,15 @@ const code = (dtype: FloatDType): Dtype => (dtype === 'fp32' ? F32 : dtype === '
 /** PEFT's rule: the name itself, or the end of the path after a dot (`tuners_utils.check_target_module_exists`). */
 export const matchesTarget = (path: string, targets: readonly string[]): boolean =>
   targets.some((target) => path === target || path.endsWith(`.${target}`));
+
+/** modules_to_save asks only for the end of a path, dot or not, and takes all that stands inside the module (`_set_trainable`). */
+export function isSaved(path: string, names: readonly string[]): boolean {
+  if (names.length === 0) return false;
+  for (let end = path.length; end > 0; end = path.lastIndexOf('.', end - 1)) {
+    if (names.some((name) => path.endsWith(name, end))) return true;
+  }
+  return false;
+}
 
 export function adaptersFor(description: ModelDescription, values: ParameterSettings): Adapters {
   if (values.ia3) return ia3(values.ia3);
@@ -116,7 +128,8 @@ function lora(
       const gateUp = asks(names.gate) && asks(names.up) ? 2 * r : 0;
       return { router: asks(names.router) ? r : 0, gateUp, down: asks(names.down) ? r : 0 };
     },
-    trainsCopyOf: (path) => matchesTarget(path, modulesToSave),
+    rankOfTable: (path) => (!all && matchesTarget(path, names) ? r : 0),
+    trainsCopyOf: (path) => isSaved(path, modulesToSave),
   };
 }
 

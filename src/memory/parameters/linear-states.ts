@@ -24,10 +24,16 @@ export function linearState(set: ParameterSet, op: LinearOp, path: string, count
     set.largestQuantised = Math.max(set.largestQuantised, quantised.elements);
   }
   const own = joinPath(path, op.name);
+  const saved = set.adapters.trainsCopyOf(own);
   const kept = quantization ? set.rest : set.values.dtype === 'fp16' ? F32 : set.base;
   const dtype = op.wide ? F32 : op.keptWide ? kept : set.base;
   const weight = quantised ? undefined : set.make(op.outFeatures, op.inFeatures, dtype, !set.peft, count, own);
   const bias = op.bias ? set.makeBase(1, op.outFeatures, count) : undefined;
+  if (saved && weight) {
+    const copy = set.make(op.outFeatures, op.inFeatures, dtype, true, count, own);
+    const copyOfBias = op.bias ? set.make(1, op.outFeatures, set.rest, true, count) : undefined;
+    return { weight: copy, quantised, bias: copyOfBias, adapter: undefined };
+  }
   const adapter = set.adapters.forLinear(op, own, (rows, columns, dtype) =>
     set.make(rows, columns, dtype, true, count),
   );

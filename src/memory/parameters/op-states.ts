@@ -31,7 +31,11 @@ function stateOf(set: ParameterSet, op: Op, at: string, count: number, scored: b
       if (isWeightless(op.form)) return undefined;
       if (op.sameAs) return usedAgain(set, op.sameAs);
       const size = op.size * (op.groups ?? 1);
-      const part = () => set.makeBase(1, size, count, set.outer);
+      const saved = set.adapters.trainsCopyOf(joinPath(at, op.name));
+      const part = () => {
+        const own = set.makeBase(1, size, count, set.outer);
+        return saved ? set.make(1, size, set.outer, true, count) : own;
+      };
       const weight = part();
       return op.bias ? { weight, bias: part() } : { weight };
     }
@@ -100,7 +104,14 @@ function embeddingState(set: ParameterSet, op: EmbeddingOp, path: string, count:
     return { weight: table };
   }
   const frozen = set.makeBase(op.rows, op.size, count, set.outer);
-  if (!set.adapters.trainsCopyOf(path)) return { weight: frozen };
+  const { adapters } = set;
+  if (!adapters.trainsCopyOf(path)) {
+    const rank = adapters.rankOfTable(path);
+    if (rank === 0) return { weight: frozen };
+    set.matchedTargets += count;
+    const a = set.make(rank, op.rows, adapters.dtype, true, count);
+    return { weight: frozen, lowRank: { a, b: set.make(op.size, rank, adapters.dtype, true, count) } };
+  }
   return { weight: set.make(op.rows, op.size, set.outer, true, count), frozenCopy: frozen };
 }
 
