@@ -1,7 +1,7 @@
 import type { NormOp, Op } from '../../model/index.ts';
 import type { OpState } from '../parameters.ts';
 import { share } from '../tape/gradients.ts';
-import { type Tape, Tensor } from '../tape/tape.ts';
+import { type Buffer, type Node, type Tape, Tensor } from '../tape/tape.ts';
 import type { Context } from './context.ts';
 
 /**
@@ -41,18 +41,22 @@ export function turnInPlace(tape: Tape, x: Tensor): Tensor {
 
 /** `act(gate) * up`: both factors are kept, and hold their own gradients afterwards. */
 export function gatedProduct(tape: Tape, gate: Tensor, up: Tensor): Tensor {
-  const node =
-    gate.node || up.node
-      ? tape.node(up.elements, up.dtype, () => {
-          if (gate.node) tape.give(gate.node, share(gate.buffer));
-          if (up.node) tape.give(up.node, share(up.buffer));
-        })
-      : null;
-  if (node) {
-    tape.save(node, gate.buffer);
-    tape.save(node, up.buffer);
-  }
+  const node = gate.node || up.node ? tape.node(up.elements, up.dtype, gatedBackward, gate, up) : null;
+  tape.save(node, gate.buffer);
+  tape.save(node, up.buffer);
   return new Tensor(tape.allocLike(up.elements, up.dtype, up.buffer), up.elements, up.dtype, node);
+}
+
+/** What was kept is written over: behind a checkpoint that is what was made again, not what the forward pass has let go. */
+function gatedBackward(_: Buffer, { a: gate, b: up, saved }: Node, tape: Tape): void {
+  const [toGate, toUp] = saved!.map(share);
+  for (const [tensor, grad] of [
+    [gate!, toGate!],
+    [up!, toUp!],
+  ] as const) {
+    if (tensor.node) tape.give(tensor.node, grad);
+    else tape.release(grad);
+  }
 }
 
 /** Whether `op` is the activation of a gate whose product is the next use of its result. */
