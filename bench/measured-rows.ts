@@ -46,7 +46,11 @@ export const readMeasuredRows = (path: string): MeasuredRow[] =>
   readFileSync(path, 'utf8')
     .split('\n')
     .filter((line) => line.trim() !== '')
-    .map((line) => JSON.parse(line) as MeasuredRow);
+    .map((line) => inGib(JSON.parse(line) as MeasuredRow));
+
+/** Qwen's "G" are 10^9 bytes: 162 G of its table are on two cards that have 79.3 GiB each. */
+const inGib = (row: MeasuredRow): MeasuredRow =>
+  /QwenLM\/Qwen /.test(row.source) ? { ...row, peak_gib: (row.peak_gib * 1e9) / 2 ** 30 } : row;
 
 /** Repository a row was published in: the unit of the report. */
 export const sourceOf = (row: MeasuredRow): string => {
@@ -292,7 +296,9 @@ function lossOf(row: MeasuredRow): PlanValues['lossImpl'] {
     Array.isArray(extras.liger)
   )
     return 'fused';
-  if (/chunked/.test(String(extras.loss ?? '')) || extras.lm_head_chunked === true) return 'chunked_logits';
+  // Configs that torchtune ships name this loss; that of 405B names PyTorch's.
+  const shipped = /torchtune/.test(row.source) && /llama3_1\/(8|70)B/.test(String(extras.config ?? ''));
+  if (/chunked/.test(String(extras.loss ?? '')) || extras.lm_head_chunked === true || shipped) return 'chunked_logits';
   return 'full';
 }
 
