@@ -30,6 +30,8 @@ describe('what a step has made', () => {
     ['compiled, checkpointed', { torchCompile: true, gradientCheckpointing: CHECKPOINTING }],
     ['LoRA, fused gates, checkpointed', { ...GATES, method: 'lora', lora: LORA, gradientCheckpointing: CHECKPOINTING }],
     ['eager, checkpointed', { attnImplementation: 'eager', gradientCheckpointing: CHECKPOINTING }],
+    ['logits in blocks, evaluated', { lossImpl: 'chunked', eval: true }],
+    ['logits in parts, evaluated', { lossImpl: 'chunked_logits', eval: true }],
     ['autocast on fp32', { dtype: 'fp32', mixedPrecision: 'bf16', gradientCheckpointing: CHECKPOINTING }],
   ])('ends with it, once: %s', (_, changes) => {
     const { left, phases } = walked(changes);

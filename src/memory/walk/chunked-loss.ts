@@ -29,7 +29,7 @@ export function chunkedLoss(
   const chunk = Math.min(CHUNK_ROWS, rows);
   const chunks = Math.min(3, Math.ceil(rows / CHUNK_ROWS));
   const leaf = plan.head.weight?.tensor.node?.leaf;
-  if (leaf) leaf.uses += chunks - 1;
+  if (leaf && !tape.noGrad) leaf.uses += chunks - 1;
   const bodies: (() => Tensor)[] = [];
   const roots: Node[] = [];
   const outer = tape.nodes;
@@ -102,7 +102,7 @@ export function chunkedLogitsLoss(
   const leaf = plan.head.weight?.tensor.node?.leaf;
   const litgpt = ctx.ownModules === 'litgpt' && !leaf;
   const chunks = Math.min(litgpt ? Math.ceil(ctx.tokens / LITGPT_TOKENS) : LOGITS_CHUNKS, rows);
-  if (leaf) leaf.uses += chunks - 1;
+  if (leaf && !tape.noGrad) leaf.uses += chunks - 1;
   const each = Math.ceil(rows / chunks);
   const sizes = Array.from({ length: chunks }, (_, i) => Math.max(0, Math.min(each, rows - i * each)));
   const states = split(
