@@ -238,6 +238,7 @@ function encoderOnly(
   };
 }
 
+const LORA_ONLY = peftDefaults(['query', 'value']);
 const PEFT = peftDefaults(['query', 'value'], ['key', 'value', 'output.dense'], ['output.dense']);
 
 /** Dense, activation, norm, then the tied projection with a bias. */
@@ -311,7 +312,7 @@ export const roberta: Architecture = {
         'gelu',
       ),
       classifier: headed(keys, 'tanh'),
-      peft: modelType === 'roberta' || modelType === 'xlm-roberta' ? PEFT : noPeftDefaults,
+      peft: modelType === 'roberta' ? PEFT : modelType === 'xlm-roberta' ? LORA_ONLY : noPeftDefaults,
       buffers: 2,
     });
   },
@@ -338,7 +339,7 @@ export const electra: Architecture = {
         'gelu',
       ),
       classifier: headed(keys, 'gelu'),
-      peft: PEFT,
+      peft: LORA_ONLY,
       buffers: 2,
     });
   },

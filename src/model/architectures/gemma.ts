@@ -2,7 +2,15 @@ import type { ConfigReader } from '../config-reader.ts';
 import type { Op } from '../ops.ts';
 import type { Architecture } from './architecture.ts';
 import { type LlamaLike, llamaLayer, llamaLine, readLlamaKeys } from './llama.ts';
-import { gatedMlp, hiddenNorm, peftDefaults, preNormLayer, type SelfAttentionOptions, selfAttention } from './parts.ts';
+import {
+  gatedMlp,
+  hiddenNorm,
+  noPeftDefaults,
+  peftDefaults,
+  preNormLayer,
+  type SelfAttentionOptions,
+  selfAttention,
+} from './parts.ts';
 
 const PEFT = peftDefaults(['q_proj', 'v_proj'], ['q_proj', 'v_proj', 'down_proj'], ['down_proj']);
 
@@ -98,7 +106,7 @@ export const gemma2: Architecture = {
       masks: 2,
       embeddingOps: scaledEmbedding(keys),
       extraBufferBytes: 4,
-      peft: PEFT,
+      peft: modelType === 'gemma2' ? PEFT : noPeftDefaults,
     });
   },
 };

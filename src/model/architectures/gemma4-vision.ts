@@ -1,6 +1,7 @@
 import { ConfigReader } from '../config-reader.ts';
 import type { IdleModules, Op } from '../ops.ts';
 import type { Architecture } from './architecture.ts';
+import { peftDefaults } from './parts.ts';
 import { dense, layers, normOf, once, parameter, rmsNorm } from './vision/blocks.ts';
 import { describeText, insideVision } from './vision/text.ts';
 import { TEXT_MODELS } from './vision/text-models.ts';
@@ -106,7 +107,7 @@ export const gemma4Vision: Architecture = {
       vision?.flag('use_clipped_linears', false) ?? false,
       audio?.flag('use_clipped_linears', true) ?? false,
     ];
-    return insideVision(text.description, {
+    const whole = insideVision(text.description, {
       idle: [
         ...(tower
           ? [
@@ -122,5 +123,7 @@ export const gemma4Vision: Architecture = {
         (clips[0] ? 7 * CLIP_BYTES * (vision?.count('num_hidden_layers', 16) ?? 0) : 0) +
         (clips[1] ? 10 * CLIP_BYTES * (audio?.count('num_hidden_layers', 12) ?? 0) : 0),
     });
+    // PEFT's default for it is a pattern that spares the towers.
+    return { ...whole, peft: peftDefaults(['q_proj', 'v_proj']) };
   },
 };

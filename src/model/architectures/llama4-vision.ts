@@ -1,5 +1,6 @@
 import { ConfigReader } from '../config-reader.ts';
 import type { Architecture } from './architecture.ts';
+import { peftDefaults } from './parts.ts';
 import { dense, layerNorm, layers, once, parameter, projections, twoLayers } from './vision/blocks.ts';
 import { describeText, insideVision } from './vision/text.ts';
 import { TEXT_MODELS } from './vision/text-models.ts';
@@ -48,7 +49,10 @@ export const llama4Vision: Architecture = {
       }),
       layersPath: 'language_model.model.layers',
       head: { ...head, name: 'language_model.lm_head' },
-      peft: text.description.peft,
+      peft: {
+        ...text.description.peft,
+        ...peftDefaults(['q_proj', 'v_proj'], ['q_proj', 'v_proj', 'down_proj'], ['down_proj']),
+      },
     };
   },
 };

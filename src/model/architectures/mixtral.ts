@@ -37,7 +37,7 @@ export const mixtral: Architecture = {
       kinds: [layer],
       tied: config.flag('tie_word_embeddings', false),
       // PEFT looks its own list up after the experts' names were replaced, and finds none.
-      peft: peftDefaults(undefined, ['k_proj', 'v_proj', 'w2'], ['w2']),
+      peft: peftDefaults(['q_proj', 'v_proj'], ['k_proj', 'v_proj', 'w2'], ['w2']),
     });
   },
 };

@@ -2,7 +2,7 @@ import type { ConfigReader } from '../config-reader.ts';
 import type { Activation, CallOp, Op } from '../ops.ts';
 import type { Architecture } from './architecture.ts';
 import { MAMBA_REFUSED, mamba2Mixer, WITHOUT_MAMBA_SSM } from './mamba2.ts';
-import { add, call, embedTokens, hiddenNorm, moe, noPeftDefaults, norm, plainMlp, selfAttention } from './parts.ts';
+import { add, call, embedTokens, hiddenNorm, moe, norm, peftDefaults, plainMlp, selfAttention } from './parts.ts';
 
 /** The kinds of block, in the order of `kinds`, with the letters and the older names that files have for them. */
 const BLOCKS = [
@@ -127,7 +127,7 @@ export const nemotronH: Architecture = {
       masks: 1,
       bufferBytes: 0,
       alibi: false,
-      peft: { ...noPeftDefaults, refused: MAMBA_REFUSED },
+      peft: { ...peftDefaults(['q_proj', 'k_proj', 'v_proj', 'o_proj']), refused: MAMBA_REFUSED },
     };
   },
 };
