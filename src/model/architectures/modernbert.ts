@@ -14,13 +14,17 @@ import {
   norm,
   rotary,
   rotaryBufferBytes,
+  selfAttention,
   split,
 } from './parts.ts';
 
+/** The decoder (Ettin) has a projection each for queries, keys and values, and sees what came before alone. */
 export const modernbert: Architecture = {
-  modelTypes: ['modernbert'],
-  source: 'transformers 5.17 models/modernbert/modeling_modernbert.py',
-  describe: (config) => {
+  modelTypes: ['modernbert', 'modernbert-decoder'],
+  source:
+    'transformers 5.17 models/modernbert/modeling_modernbert.py, models/modernbert_decoder/modeling_modernbert_decoder.py',
+  describe: (config, modelType) => {
+    const decodes = modelType === 'modernbert-decoder';
     const size = config.count('hidden_size', 768);
     const count = config.count('num_attention_heads', 12);
     const inner = config.count('intermediate_size', 1152);
@@ -45,6 +49,38 @@ export const modernbert: Architecture = {
         i % config.count('global_attn_every_n_layers', 3) === 0 ? 'full_attention' : 'sliding_attention',
       );
     const states = ['query_states', 'key_states', 'value_states'] as const;
+    const feedForward = (input: string, output: string): Op =>
+      call('mlp', { [input]: 'hidden_states' }, { out: output }, [
+        linear('Wi', 'hidden_states', '$both', size, 2 * inner, mlpBias),
+        split('$both', [
+          ['input', inner],
+          ['gate', inner],
+        ]),
+        activation(fn, 'input', '$activated'),
+        multiply('$activated', 'gate', '$product'),
+        ...dropWhere(config.number('mlp_dropout', 0), '$product'),
+        linear('Wo', '$product', 'out', inner, size, mlpBias),
+      ]);
+    const decode = (first: boolean): readonly Op[] => [
+      { op: 'assign', input: 'hidden_states', output: 'residual' },
+      ...(first ? [] : [hiddenNorm('attn_norm', size, 'layer', normBias)]),
+      selfAttention(
+        shape,
+        {
+          qkvBias: attentionBias,
+          outputBias: attentionBias,
+          outputName: 'Wo',
+          outputDropout: attentionDropout,
+          rotaryForm: { wide: 'each' },
+        },
+        'attn',
+      ),
+      add('residual', 'hidden_states', 'hidden_states'),
+      { op: 'assign', input: 'hidden_states', output: 'residual' },
+      hiddenNorm('mlp_norm', size, 'layer', normBias),
+      feedForward('hidden_states', '$out'),
+      add('residual', '$out', 'hidden_states'),
+    ];
     const layer = (first: boolean, sliding: boolean): readonly Op[] => [
       ...(first
         ? [{ op: 'assign', input: 'hidden_states', output: '$normed' } as const]
@@ -65,17 +101,7 @@ export const modernbert: Architecture = {
       { op: 'drop', names: ['$normed'] },
       add('hidden_states', 'attn_output', 'hidden_states'),
       norm('mlp_norm', 'hidden_states', '$normed', size, 'layer', normBias),
-      call('mlp', { $normed: 'hidden_states' }, { out: '$out' }, [
-        linear('Wi', 'hidden_states', '$both', size, 2 * inner, mlpBias),
-        split('$both', [
-          ['input', inner],
-          ['gate', inner],
-        ]),
-        activation(fn, 'input', '$activated'),
-        multiply('$activated', 'gate', '$product'),
-        ...dropWhere(config.number('mlp_dropout', 0), '$product'),
-        linear('Wo', '$product', 'out', inner, size, mlpBias),
-      ]),
+      feedForward('$normed', '$out'),
       { op: 'drop', names: ['$normed'] },
       add('hidden_states', '$out', 'hidden_states'),
     ];
@@ -89,7 +115,7 @@ export const modernbert: Architecture = {
     return {
       hiddenSize: size,
       vocabSize,
-      form: 'masked',
+      form: decodes ? 'causal' : 'masked',
       layersPath: 'model.layers',
       embedding: [
         call('embeddings', {}, { hidden_states: 'hidden_states' }, [
@@ -106,8 +132,10 @@ export const modernbert: Architecture = {
           { op: 'assign', input: '$normed', output: 'hidden_states' },
         ]),
       ],
-      kinds: [layer(true, types[0] === 'sliding_attention'), layer(false, true), layer(false, false)],
-      layers: types.map((type, i) => (i === 0 ? 0 : type === 'sliding_attention' ? 1 : 2)),
+      kinds: decodes
+        ? [decode(true), decode(false)]
+        : [layer(true, types[0] === 'sliding_attention'), layer(false, true), layer(false, false)],
+      layers: types.map((type, i) => (i === 0 ? 0 : decodes || type === 'sliding_attention' ? 1 : 2)),
       final: [hiddenNorm('final_norm', size, 'layer', normBias)],
       head: {
         name: 'decoder',
@@ -115,19 +143,19 @@ export const modernbert: Architecture = {
         tied: config.flag('tie_word_embeddings', true),
         scaled: false,
         softcap: false,
-        transform: [head('head')],
+        transform: [head(decodes ? 'lm_head' : 'head')],
       },
       classifier: {
         ops: [
           { op: 'first_token', size, input: 'hidden_states', output: 'hidden_states' },
           head('head'),
           ...dropWhere(config.number('classifier_dropout', 0), 'hidden_states'),
-          linear('classifier', 'hidden_states', 'logits', size, 2, true),
+          linear('classifier', 'hidden_states', 'logits', size, 2, !decodes || config.flag('classifier_bias', false)),
         ],
       },
       rotaryTables: { dim: shape.headDim, pairs: new Set(types).size },
       masks: 2,
-      paddingMasks: true,
+      paddingMasks: !decodes,
       bufferBytes: rotaryBufferBytes(shape.headDim, new Set(types).size),
       alibi: false,
       peft: noPeftDefaults,
