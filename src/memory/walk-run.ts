@@ -5,7 +5,7 @@ import { checkPlan, checkTargets } from './check-plan.ts';
 import type { DeviceFacts } from './device.ts';
 import { engineBytes, type ObjectiveShape, objectiveShape } from './objective.ts';
 import type { ParameterPlan } from './parameters.ts';
-import { parametersOfRun } from './plan-of-run.ts';
+import { parametersOfRun } from './parameters-of-run.ts';
 import { hasExpandableSegments } from './reserved.ts';
 import { residentsOf } from './residents.ts';
 import { type Sharding, shardingOf } from './sharding.ts';
