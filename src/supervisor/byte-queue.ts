@@ -1,6 +1,6 @@
 const BLOCK_BYTES = 64 * 1024;
 /** More than that is given to the garbage collector. */
-const MOST_SPARE = 16;
+const MOST_SPARE = 32;
 
 /** A piece of a queue, in a block of its own. */
 export interface QueuedPiece {
@@ -13,6 +13,8 @@ export interface ByteQueue {
   readonly add: (bytes: Uint8Array) => void;
   /** The oldest piece; undefined: nothing waits. */
   readonly take: () => QueuedPiece | undefined;
+  /** A block to fill with something else; given back as a piece. */
+  readonly borrow: () => Buffer;
   /** Nobody looks at the bytes of this piece any more. */
   readonly giveBack: (piece: QueuedPiece) => void;
   readonly length: () => number;
@@ -23,13 +25,15 @@ export function createByteQueue(): ByteQueue {
   const spare: Buffer[] = [];
   let full: { readonly block: Buffer; used: number }[] = [];
   let length = 0;
+  const borrow = (): Buffer => spare.pop() ?? Buffer.allocUnsafeSlow(BLOCK_BYTES);
   return {
+    borrow,
     add(bytes) {
       length += bytes.length;
       for (let from = 0; from < bytes.length; ) {
         let last = full.at(-1);
         if (!last || last.used === BLOCK_BYTES) {
-          last = { block: spare.pop() ?? Buffer.allocUnsafeSlow(BLOCK_BYTES), used: 0 };
+          last = { block: borrow(), used: 0 };
           full.push(last);
         }
         const part = bytes.subarray(from, from + BLOCK_BYTES - last.used);

@@ -2,8 +2,7 @@ import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 import { createByteQueue, type QueuedPiece } from './byte-queue.ts';
 
 /** Waiting bytes held in memory before they go to disk. */
-const IN_MEMORY = 4 * 1024 * 1024;
-const PIECE = 256 * 1024;
+const IN_MEMORY = 2 * 1024 * 1024;
 /** With this much waiting the source rests, so that a reader as fast as us is given the time to catch up. */
 const REST_AT = 1024 * 1024;
 const REST_OVER_AT = 256 * 1024;
@@ -114,9 +113,10 @@ export function createForwarder(target: NodeJS.WritableStream, spoolPath: string
       handPiece(piece);
     }
     while (!blocked && !broken && spool !== undefined && spoolRead < spoolWritten) {
-      const piece = Buffer.allocUnsafe(Math.min(PIECE, spoolWritten - spoolRead));
-      spoolRead += readSync(spool, piece, 0, piece.length, spoolRead);
-      hand(piece);
+      const block = waiting.borrow();
+      const got = readSync(spool, block, 0, Math.min(block.length, spoolWritten - spoolRead), spoolRead);
+      spoolRead += got;
+      handPiece({ bytes: block.subarray(0, got), block });
     }
     if (spoolRead === spoolWritten) dropSpool();
     if (waiting.length() <= REST_OVER_AT) endRest();
