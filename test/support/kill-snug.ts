@@ -25,7 +25,7 @@ const launch = [
 /** Every JSON file of every run folder, parsed: a half-written one throws. */
 function readRuns(sandbox: Sandbox): void {
   const runs = join(sandbox.folder, '.snug', 'runs');
-  if (!sandbox.exists('.snug')) return;
+  if (!sandbox.exists(join('.snug', 'runs'))) return;
   for (const name of readdirSync(runs, { recursive: true, encoding: 'utf8' })) {
     if (/(?:run|continue|command|changes|outcome)\.json$/.test(name))
       JSON.parse(readFileSync(join(runs, name), 'utf8'));
