@@ -4,7 +4,7 @@ import { contextBytes, type DeviceFacts } from './device.ts';
 import type { MemoryEstimate, TermName } from './estimate.ts';
 import { intervalsOf } from './intervals.ts';
 import { fragmentationBytes, lossSegmentBytes } from './reserved.ts';
-import { type Sharding, shardsQuantised } from './sharding.ts';
+import type { Sharding } from './sharding.ts';
 import { owner } from './tape/tape.ts';
 import type { Peak } from './walk/timeline.ts';
 
@@ -29,6 +29,8 @@ export function devicePeak(
   rowsPerRow: number,
   /** What the played allocator has reserved; undefined: segments grow in place, and it was not played. */
   simulatedBytes: number | undefined,
+  /** As for `contextBytes`. */
+  shardedBytes: number,
 ): Sums {
   const allocated = Math.round(peak.bytes);
   const wasted = fragmentationBytes({
@@ -38,7 +40,7 @@ export function devicePeak(
     sharding,
     trainsUnits: values.method === 'full',
   });
-  const context = contextBytes(device, sharding.ranks, shardsQuantised(values, sharding));
+  const context = contextBytes(device, sharding.ranks, shardedBytes);
   const at = (index: number): number => Math.round(peak.owners[index]!);
   // Rounding of shares may leave a byte or two: they belong to the largest transient owner.
   const rest = peak.owners.reduce((left, bytes) => left - Math.round(bytes), allocated);

@@ -40,24 +40,27 @@ const NCCL: Figures = [1700, 400, 3000];
 
 /**
  * What QLoRA under FSDP shows in nvidia-smi beyond LoRA, MiB, bitsandbytes and GPTQ alike. It is no memory of PyTorch's allocator, and
- * its cause is not known: between 1.3 and 2.7 GiB in published runs of three models, and taken from the upper end, as too little ends a
- * run.
+ * its cause is not known: between 1.3 and 2.7 GiB in published runs of models from 7 B on, hardly anything for one of 3 B, and taken
+ * from the upper end, as too little ends a run.
  */
 const QUANTISED_SHARDS: Figures = [2500, 300, 4000];
+/** Never more than this part of the quantised weights, which a model of 7 B reaches. */
+const OF_QUANTISED = 0.7;
 
 const NOTHING: Figures = [0, 0, 0];
 
-/** `quantisedShards`: FSDP has sharded quantised weights. */
-export function contextBytes(device: DeviceFacts, ranks: number, quantisedShards: boolean): ContextBytes {
+/** `shardedBytes`: quantised weights of the whole model that FSDP has sharded; 0: none. */
+export function contextBytes(device: DeviceFacts, ranks: number, shardedBytes: number): ContextBytes {
   const major = device.computeCapability?.major;
   const known = major === undefined ? undefined : BY_GENERATION.find(([from]) => major >= from);
   const [bytes, low, high] = known ? [known[1], known[2], known[3]] : UNKNOWN;
   const nccl = ranks > 2 ? NCCL : ranks > 1 ? NCCL_OF_TWO : NOTHING;
-  const shards = quantisedShards ? QUANTISED_SHARDS : NOTHING;
+  const most = Math.round((OF_QUANTISED * shardedBytes) / MiB);
+  const shards = QUANTISED_SHARDS.map((figure) => Math.min(figure, most));
   return {
-    bytes: (bytes + nccl[0] + shards[0]) * MiB,
-    lowBytes: (low + nccl[1] + shards[1]) * MiB,
-    highBytes: (high + nccl[2] + shards[2]) * MiB,
+    bytes: (bytes + nccl[0] + shards[0]!) * MiB,
+    lowBytes: (low + nccl[1] + shards[1]!) * MiB,
+    highBytes: (high + nccl[2] + shards[2]!) * MiB,
   };
 }
 

@@ -9,7 +9,7 @@ import { hostModelOf, hostRam } from './host-ram/index.ts';
 import { imageCost } from './images.ts';
 import { kernelAssumptions } from './packaged-kernels.ts';
 import { lossSegmentBytes } from './reserved.ts';
-import { type Sharding, shardsQuantised } from './sharding.ts';
+import { type Sharding, shardedQuantisedBytes } from './sharding.ts';
 import { type WalkedRun, walkRun } from './walk-run.ts';
 
 /**
@@ -37,7 +37,7 @@ export function leastDeviceBytes(asked: PlanValues, facts: ModelFacts, device: D
   const { step, sharding } = run.value;
   return ok(
     Math.round(step.timeline.highest().peak.bytes) +
-      contextBytes(device, sharding.ranks, shardsQuantised(run.value.values, sharding)).bytes,
+      contextBytes(device, sharding.ranks, shardedQuantisedBytes(run.value.plan, sharding)).bytes,
   );
 }
 
@@ -61,7 +61,10 @@ export function estimateOf(
   return {
     params: { total, trainable: plan.trainable },
     vram: {
-      ...withSpare(devicePeak(values, facts, device, peak, sharding, rowsPerRow, reserve), spare),
+      ...withSpare(
+        devicePeak(values, facts, device, peak, sharding, rowsPerRow, reserve, shardedQuantisedBytes(plan, sharding)),
+        spare,
+      ),
       peakPhase: phase,
     },
     ram: hostRam({

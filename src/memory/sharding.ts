@@ -90,9 +90,9 @@ export function shardingOf(values: PlanValues): Sharding {
   }
 }
 
-/** Whether FSDP has cut quantised weights in pieces. */
-export const shardsQuantised = ({ quantization }: PlanValues, { engine, weightShare }: Sharding): boolean =>
-  quantization !== null && engine === 'fsdp' && weightShare < 1;
+/** Quantised weights of the whole model where FSDP has sharded them, bytes. */
+export const shardedQuantisedBytes = (plan: ParameterPlan, { engine, weightShare }: Sharding): number =>
+  engine === 'fsdp' && weightShare < 1 ? plan.quantisedBytes : 0;
 
 /** Weights on one device, bytes; `plan` is in the compute dtype. */
 export function shardedWeightBytes(plan: ParameterPlan, sharding: Sharding, storage: FloatDType): number {
