@@ -13,7 +13,7 @@ export function checkPlan(values: PlanValues, facts: ModelFacts): Diagnostic[] {
   const add = (code: string, message: string, help?: string): void => {
     problems.push(error(code, message, help ? { help } : {}));
   };
-  const { method, quantization, attnImplementation } = values;
+  const { method, quantization, attnImplementation, lossImpl } = values;
   const virtual = method === 'prompt_tuning' || method === 'prefix_tuning';
   if (virtual && !values.promptTuning) {
     add(
@@ -34,6 +34,13 @@ export function checkPlan(values: PlanValues, facts: ModelFacts): Diagnostic[] {
   }
   if (method === 'full' && quantization) {
     add('quantised-full', 'quantised weights cannot be trained in full', 'use method qlora');
+  }
+  if (quantization && values.ownModules === 'litgpt' && (lossImpl === 'fused' || lossImpl === 'chunked')) {
+    add(
+      'unsupported-loss',
+      `a ${lossImpl} loss multiplies by the head's weight, which LitGPT quantises with the rest`,
+      'say loss_impl: chunked_logits, which is its own',
+    );
   }
   if (attnImplementation === 'flex_attention') {
     add('unsupported-attention', 'flex_attention is compiled: what it keeps is not described', 'use sdpa');

@@ -82,3 +82,10 @@ it('a loop of its own still names the logits while layers run backward, which a 
   expect(more({ ...lora(['q_proj']), lossImpl: 'full' })).toBeCloseTo(1, 1);
   expect(more({ ...lora(['q_proj']), lossImpl: 'fused' })).toBe(0);
 });
+
+it.each(['fused', 'chunked'] as const)('a quantised head has no weight for a %s loss', (lossImpl) => {
+  const asked = plan({ ...lora(['q_proj']), ...QLORA, lossImpl });
+  const refused = estimateMemory({ ...asked, ownModules: 'litgpt' }, factsOf(MHA));
+  expect(refused.ok ? 'estimated' : refused.error[0]!.code).toBe('unsupported-loss');
+  expect(estimateMemory(asked, factsOf(MHA)).ok).toBe(true);
+});
