@@ -106,6 +106,11 @@ function assumptionsOf(values: PlanValues, facts: ModelFacts, sharding: Sharding
   if (values.objective === 'seq2seq' && !values.maxTargetLength) {
     list.push('targets are as long as sources, max_length tokens');
   }
+  if (sharding.accumulatesWhole && values.gradientAccumulationSteps > 1 && values.method === 'full') {
+    list.push(
+      'FSDP reduces gradients after the last micro batch alone and keeps whole ones until then (no sync_each_batch)',
+    );
+  }
   if (values.objective === 'classification') {
     list.push(`rows get one of ${facts.labels} labels, as the model config says`);
   }

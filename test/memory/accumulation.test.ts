@@ -73,3 +73,14 @@ it('joins the gradients of embedding and head in one tensor before they are redu
   expect(bytes / root).toBeGreaterThan(3.2);
   expect(bytes / root).toBeLessThan(3.6);
 });
+
+it('says so, where it is so', () => {
+  const said = (changes: Partial<PlanValues>): boolean => {
+    const result = estimateMemory(plan({ distributed: sharded('fsdp1'), ...changes }), facts);
+    return result.ok && result.value.assumptions.some((text) => /whole ones until then/.test(text));
+  };
+  expect(said({ gradientAccumulationSteps: 3 })).toBe(true);
+  expect(said({ gradientAccumulationSteps: 3, syncsEachMicroBatch: true })).toBe(false);
+  expect(said({ gradientAccumulationSteps: 3, distributed: sharded('ddp') })).toBe(false);
+  expect(said({})).toBe(false);
+});

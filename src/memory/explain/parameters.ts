@@ -48,16 +48,25 @@ export function explainWeights({ run, facts }: TermInput): Explained {
 export function explainGradients({ run, bytes }: TermInput): Explained {
   const { plan, residents, sharding, values } = run;
   const trained = plan.groups.filter(({ parameter }) => parameter.trainable);
-  const some = bytes < residents.gradientBytes ? '; at the peak those of the layers that are done' : '';
-  const accumulated = values.gradientAccumulationSteps > 1 ? '; kept from one micro batch to the next' : '';
+  const whole = sharding.accumulatesWhole && residents.accumulatedBytes > 0;
+  const all = whole ? residents.accumulatedBytes : residents.gradientBytes;
+  const some = bytes < all ? '; at the peak those of the layers that are done' : '';
+  const spread = sharding.gradientShare < 1 && !whole ? ', spread over the ranks' : '';
+  const kept = whole ? '; whole from one micro batch to the next' : '; kept from one micro batch to the next';
+  const accumulated = values.gradientAccumulationSteps > 1 ? kept : '';
   return {
-    formula: `one gradient a trained parameter, in its dtype${sharding.gradientShare < 1 ? ', spread over the ranks' : ''}${accumulated}${some}`,
+    formula: `one gradient a trained parameter, in its dtype${spread}${accumulated}${some}`,
     inputs: {
       ...byDtype(trained),
-      all_gradients_bytes: residents.gradientBytes,
+      all_gradients_bytes: all,
       gradient_accumulation_steps: values.gradientAccumulationSteps,
       ...(sharding.gradientShare < 1 ? { ranks: Math.round(1 / sharding.gradientShare) } : {}),
     },
-    sources: ['https://github.com/pytorch/pytorch/blob/v2.13.0/torch/csrc/autograd/functions/accumulate_grad.h'],
+    sources: [
+      'https://github.com/pytorch/pytorch/blob/v2.13.0/torch/csrc/autograd/functions/accumulate_grad.h',
+      ...(whole
+        ? ['torch 2.13 distributed/fsdp/_runtime_utils.py _post_backward_hook; accelerate 1.15 accelerator.py no_sync']
+        : []),
+    ],
   };
 }
