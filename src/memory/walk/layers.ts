@@ -134,12 +134,16 @@ export class Layers {
   }
 
   /** Holds what carried values were made of in this pass; bytes. */
-  private linger(kind: number, nodes: readonly Node[]): number {
+  private linger(kind: number, nodes: readonly Node[], values: Iterable<Tensor>): number {
     const { carried = [], carriedLinger, kinds } = this.stack;
     if (!carriedLinger) return 0;
-    const ops: ReadonlySet<unknown> = upstreamOf(kinds[kind]!, carried);
     const held = new Set<Buffer>();
-    for (const { at, saved } of nodes) if (saved && ops.has(at)) for (const buffer of saved) held.add(buffer);
+    // A reentrant block's backward pass runs through this graph and frees what it keeps: the values alone are left.
+    if (this.checkpointing.useReentrant) for (const { buffer } of values) held.add(buffer);
+    else {
+      const ops: ReadonlySet<unknown> = upstreamOf(kinds[kind]!, carried);
+      for (const { at, saved } of nodes) if (saved && ops.has(at)) for (const buffer of saved) held.add(buffer);
+    }
     let bytes = 0;
     for (const buffer of held) {
       buffer.refs += 1;
@@ -235,7 +239,7 @@ export class Layers {
       if (!checkpointing.useReentrant) tape.stopAt = saves;
       tape.contexts = checkpointing.useReentrant ? contexts : 'none';
       recomputed = this.forward(kind, again, shared, recarried);
-      if (recarried.size > 0) lingering = this.linger(kind, tape.nodes);
+      if (recarried.size > 0) lingering = this.linger(kind, tape.nodes, recarried.values());
       for (const value of recarried.values()) tape.drop(value);
       tape.stopAt = Number.POSITIVE_INFINITY;
       tape.contexts = 'kept';
