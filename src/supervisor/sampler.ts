@@ -1,5 +1,6 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
 import type { RunSample } from '../diagnosis/index.ts';
+import { pauseAfterCards } from './card-pace.ts';
 import type { ProcessStat } from './proc.ts';
 import type { ProcessTree } from './process-tree.ts';
 import { createRamWatch } from './ram-watch.ts';
@@ -90,14 +91,24 @@ export function startSampler({ tree, path, everyMs, sampleVram, onLook, step, on
     await ram.look(pids);
     nextRamAt = looked + (performance.now() - looked) / RAM_SHARE;
   };
+  let nextCardsAt = 0;
+  /** As of the last look at the cards. */
+  let heldVram: number | undefined;
+  const lookAtCards = async (): Promise<number | undefined> => {
+    const began = performance.now();
+    if (!sampleVram || began < nextCardsAt) return undefined;
+    heldVram = await sampleVram().catch(() => undefined);
+    nextCardsAt = began + pauseAfterCards(performance.now() - began, Date.now() - startedAt);
+    return heldVram;
+  };
   const sample = async (): Promise<void> => {
-    const [, vram] = await Promise.all([lookAtTree(), sampleVram?.().catch(() => undefined)]);
+    const [, vram] = await Promise.all([lookAtTree(), lookAtCards()]);
     if (vram !== undefined) vramBytes = Math.max(vramBytes ?? 0, vram);
     if (stopped) return;
     const atMs = Date.now() - startedAt;
     const steps = step?.() ?? 0;
     const ramBytes = tree && ram.nowBytes();
-    onSample?.({ atMs, step: steps, vramBytes: vram, ramBytes, swapBytes: ram.swapBytes() });
+    onSample?.({ atMs, step: steps, vramBytes: heldVram, ramBytes, swapBytes: ram.swapBytes() });
     if (fd === undefined) return;
     const record = {
       at_ms: atMs,
