@@ -1,5 +1,6 @@
 import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 import { createByteQueue, type QueuedPiece } from './byte-queue.ts';
+import { keepFromWaiting } from './patient-terminal.ts';
 
 /** Waiting bytes held in memory before they go to disk. */
 const IN_MEMORY = 2 * 1024 * 1024;
@@ -31,7 +32,7 @@ function guard(target: NodeJS.WritableStream): void {
 
 /**
  * The descriptor behind one of our own streams, to write to it without the stream: a flood spends more in that than in the kernel.
- * A pipe does not wait (Node has it not block), a file takes everything. A terminal would wait; it is left to its stream.
+ * A pipe does not wait (Node has it not block), a file takes everything. A terminal is left to its stream.
  */
 function descriptorOf(target: NodeJS.WritableStream): number | undefined {
   const own = [process.stdout, process.stderr].find((stream) => stream === target);
@@ -50,6 +51,7 @@ export interface Source {
 
 export function createForwarder(target: NodeJS.WritableStream, spoolPath: string, source?: Source): Forwarder {
   const descriptor = descriptorOf(target);
+  const letWait = keepFromWaiting(target);
   const waiting = createByteQueue();
   let spool: number | undefined;
   let spoolRead = 0;
@@ -194,6 +196,7 @@ export function createForwarder(target: NodeJS.WritableStream, spoolPath: string
       target.off('close', onBroken);
       target.off('error', onBroken);
       dropSpool();
+      letWait();
     },
   };
 }
