@@ -116,9 +116,9 @@ function embeddingState(set: ParameterSet, op: EmbeddingOp, path: string, count:
 }
 
 /** The token table that a tied head and shared tables stand for. */
-export function firstTable({ encoder, embedding }: ModelDescription): Op {
+export function firstTable({ encoder, embedding, head }: ModelDescription): Op {
   let found: Op | undefined;
-  visitOps([...(encoder?.embedding ?? []), ...embedding], '', (op) => {
+  visitOps([...(head.ownTable ? [] : (encoder?.embedding ?? [])), ...embedding], '', (op) => {
     if (!found && op.op === 'embedding' && op.by === 'tokens') found = op;
   });
   if (!found) throw new Error('the description has no token embedding');

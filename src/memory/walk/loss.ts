@@ -90,7 +90,7 @@ function fullLoss(
   const { tape } = ctx;
   const logits = logitsOf(ctx, description, plan, hidden);
   // Encoder-decoder classes hand the logits to the loss as they are; autocast makes an fp32 copy there.
-  const plain = description.form === 'seq2seq' && ctx.amp === undefined;
+  const plain = description.form === 'seq2seq' && !description.head.upcast && ctx.amp === undefined;
   const wide = plain ? tape.hold(logits) : cast(tape, logits, F32);
   if (options.rebindsLogits) tape.drop(logits);
   if (options.named) tape.hold(options.rebindsLogits ? wide : logits);

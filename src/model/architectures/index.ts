@@ -95,6 +95,7 @@ import { smollm3 } from './smollm3.ts';
 import { stablelm } from './stablelm.ts';
 import { starcoder2 } from './starcoder2.ts';
 import { t5 } from './t5.ts';
+import { t5gemma } from './t5gemma.ts';
 import { whisper } from './whisper.ts';
 
 /** Every architecture snug can describe; a new one is a file beside this and a line here. */
@@ -148,6 +149,7 @@ export const ARCHITECTURES: readonly Architecture[] = [
   modernbert,
   debertaV2,
   t5,
+  t5gemma,
   bart,
   graniteMoe,
   glm4Moe,

@@ -81,8 +81,13 @@ function describeThinker(config: ConfigReader): ModelDescription {
   };
 }
 
+/** What is trained of Qwen 2.5 Omni is its thinker; the config of the whole holds that one's. */
 export const qwenOmni: Architecture = {
-  modelTypes: ['qwen2_5_omni_thinker'],
+  modelTypes: ['qwen2_5_omni_thinker', 'qwen2_5_omni'],
   source: 'transformers 5.17 models/qwen2_5_omni/modeling_qwen2_5_omni.py',
-  describe: describeThinker,
+  describe: (config, modelType) => {
+    if (modelType === 'qwen2_5_omni_thinker') return describeThinker(config);
+    config.assumptions.push('the thinker alone is loaded and trained; the talker and its vocoder are left out');
+    return describeThinker(config.part('thinker_config') ?? new ConfigReader({}, config));
+  },
 };

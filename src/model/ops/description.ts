@@ -6,6 +6,10 @@ export interface HeadDescription {
   readonly bias: boolean;
   /** The weight is the token embedding's. */
   readonly tied: boolean;
+  /** That of the decoder, which has a table of its own beside the encoder's (T5Gemma). */
+  readonly ownTable?: boolean;
+  /** The loss makes the logits fp32, as a decoder's alone does. */
+  readonly upcast?: boolean;
   /** Logits are multiplied or divided by a number. */
   readonly scaled: boolean;
   /** The class hands out the logits in fp32. */
