@@ -1,3 +1,4 @@
+import { MiB } from '../core/index.ts';
 import { type AllocatorReport, numbersOf, readWrapped } from './allocator-report.ts';
 import { endingOf } from './ending.ts';
 import type { Evidence } from './evidence.ts';
@@ -160,12 +161,18 @@ function readCause(evidence: Evidence, finding: Finding, ranked: RankedFindings)
   return cgroup ? { ...verdict, kind: 'cgroup', confidence: 'high', candidates: [verdict.kind] } : verdict;
 }
 
+/** A volume with less than this is full for what a trainer writes into it. */
+const FULL_BYTES = 64 * MiB;
+const isFull = (freeBytes: number | undefined): boolean => freeBytes !== undefined && freeBytes < FULL_BYTES;
+
 function readSignal(evidence: Evidence, signal: string | undefined): Verdict | undefined {
   switch (signal) {
     case 'SIGKILL':
       return readKill(evidence, undefined);
     case 'SIGBUS':
-      return { kind: 'shm', confidence: 'medium', candidates: ['not_memory'] };
+      return isFull(evidence.leastFreeBytes?.shm)
+        ? { kind: 'shm', confidence: 'high', candidates: [] }
+        : { kind: 'shm', confidence: 'medium', candidates: ['not_memory'] };
     case 'SIGSEGV':
     case 'SIGILL':
     case 'SIGFPE':
@@ -209,6 +216,8 @@ export function classify(evidence: Evidence): Failure | undefined {
     return failure({ kind: 'not_memory', confidence: 'high', candidates: [] }, shown(undefined));
   }
   const { weak, possible, killed, crash, recovered } = ranked;
+  // What fails to write says so in many words, or in none.
+  const fullDisk: readonly FailureKind[] = isFull(evidence.leastFreeBytes?.disk) ? ['disk'] : [];
   // Silent because every page has to be fetched from the disk first.
   if (evidence.stoppedBecause === 'stall' && wasSwappedOut(evidence)) {
     return failure({ kind: 'swap_thrash', confidence: 'medium', candidates: ['host_ram', 'not_memory'] }, []);
@@ -222,14 +231,14 @@ export function classify(evidence: Evidence): Failure | undefined {
   }
   if (killed) return failure(readKill(evidence, killed), shown(killed));
   if (crash) {
-    const candidates = weak ? [weak.signature.kind] : [];
+    const candidates = [...(weak ? [weak.signature.kind] : []), ...fullDisk];
     return failure({ kind: 'not_memory', confidence: 'medium', candidates }, shown(crash));
   }
   const signalled = readSignal(evidence, ending.signal);
   if (signalled && !weak) return failure(signalled, shown(undefined));
   if (weak) return failure({ ...readCause(evidence, weak, ranked), confidence: 'low' }, shown(weak));
   if (recovered) return failure(readRecovered(evidence, recovered, ranked), [recovered.line, ...shown(undefined)]);
-  return failure({ kind: 'unknown', confidence: 'low', candidates: [] }, []);
+  return failure({ kind: 'unknown', confidence: 'low', candidates: fullDisk }, []);
 }
 
 /** The trainer went on after an OOM, and then the run ended or went silent without another word. */

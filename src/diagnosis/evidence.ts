@@ -37,6 +37,8 @@ export interface Evidence {
   readonly hostRamBytes?: number;
   /** Rise of the machine's own OOM-kill count while the attempt ran; kills of strangers are in it too. */
   readonly hostOomKills?: number;
+  /** The least that was free on /dev/shm and on the volume that is saved to, bytes; absent: not sampled, or not known. */
+  readonly leastFreeBytes?: { readonly shm?: number; readonly disk?: number };
   /** Device memory that grew over the steps until the end; absent: it did not, or was not sampled. */
   readonly vramGrowth?: MemoryGrowth;
   /** RAM of the tree that did. */

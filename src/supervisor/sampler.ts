@@ -4,6 +4,7 @@ import { pauseAfterCards } from './card-pace.ts';
 import type { ProcessStat } from './proc.ts';
 import type { ProcessTree } from './process-tree.ts';
 import { createRamWatch } from './ram-watch.ts';
+import type { VolumeWatch } from './volume-watch.ts';
 
 export interface Peaks {
   readonly ramBytes: number;
@@ -13,7 +14,7 @@ export interface Peaks {
 
 /**
  * Samples a tree's memory into `samples.jsonl` (`at_ms` since the start, `ram_bytes`, `ram_peak_bytes` and `swap_peak_bytes` so far,
- * `vram_bytes`, `processes`, `step`).
+ * `vram_bytes`, `processes`, `step`, `shm_free_bytes`, `disk_free_bytes`).
  */
 export interface Sampler {
   readonly stop: () => Promise<Peaks>;
@@ -29,12 +30,15 @@ export interface SamplerOptions {
   /** Steps of training so far. */
   readonly step?: () => number;
   readonly onSample?: (sample: RunSample) => void;
+  readonly volumes?: VolumeWatch;
 }
 
 /** Sizing RAM may take at most this part of the time; page tables of a 500 GB process take a while. */
 const RAM_SHARE = 0.005;
 /** And a look at all processes this part of a core: a large server has thousands. */
 const LOOK_SHARE = 0.004;
+/** Volumes fill up more slowly than memory. */
+const SAMPLES_PER_VOLUME_LOOK = 5;
 /** Samples without a look while the same processes live. */
 const CALM_LOOKS = 2;
 /**
@@ -53,11 +57,21 @@ const spentMs = (): number => {
   return (user + system) / 1000;
 };
 
-export function startSampler({ tree, path, everyMs, sampleVram, onLook, step, onSample }: SamplerOptions): Sampler {
+export function startSampler({
+  tree,
+  path,
+  everyMs,
+  sampleVram,
+  onLook,
+  step,
+  onSample,
+  volumes,
+}: SamplerOptions): Sampler {
   const startedAt = Date.now();
   const ram = createRamWatch();
   let vramBytes: number | undefined;
   let stopped = false;
+  let samples = 0;
   let fd: number | undefined;
   try {
     fd = openSync(path, 'w');
@@ -105,6 +119,7 @@ export function startSampler({ tree, path, everyMs, sampleVram, onLook, step, on
     const [, vram] = await Promise.all([lookAtTree(), lookAtCards()]);
     if (vram !== undefined) vramBytes = Math.max(vramBytes ?? 0, vram);
     if (stopped) return;
+    if (samples++ % SAMPLES_PER_VOLUME_LOOK === 0) volumes?.look();
     const atMs = Date.now() - startedAt;
     const steps = step?.() ?? 0;
     const ramBytes = tree && ram.nowBytes();
@@ -118,6 +133,8 @@ export function startSampler({ tree, path, everyMs, sampleVram, onLook, step, on
       vram_bytes: vram,
       processes: tree && pids.length,
       step: steps === 0 ? undefined : steps,
+      shm_free_bytes: volumes?.now().shm,
+      disk_free_bytes: volumes?.now().disk,
     };
     try {
       writeSync(fd, `${JSON.stringify(record)}\n`);

@@ -17,6 +17,7 @@ import { createTreeStopper } from './stop-tree.ts';
 import { stopWithTreeKill } from './stop-without-proc.ts';
 import { defaultTimings } from './timings.ts';
 import { createTrendWatch } from './trend-watch.ts';
+import { createVolumeWatch } from './volume-watch.ts';
 import { MARK_VARIABLE } from './watcher/messages.ts';
 
 /** Beside the attempt's log, when snug was killed. */
@@ -70,7 +71,9 @@ export const startAttempt: StartAttempt = (request) => {
     });
   const output = handOn(request, child, watcher, { onFatal: guard.alarm, onOutput: stall?.alive });
   const trends = createTrendWatch({ ...request.trends, plannedSteps: watcher.plannedSteps });
+  const volumes = createVolumeWatch(request.outputDir ?? request.cwd);
   const sampler = startSampler({
+    volumes,
     tree,
     path: request.samplesPath,
     everyMs: request.sampleEveryMs,
@@ -107,6 +110,7 @@ export const startAttempt: StartAttempt = (request) => {
       peakVramBytes: peaks.vramBytes,
       hostRamBytes: totalmem(),
       ...trends.trends(),
+      leastFreeBytes: volumes.least(),
       ...risen(before, readOomCounters()),
       ...(tree ? { treePids: tree.seen() } : {}),
       ...(request.expandableSegments === undefined ? {} : { expandableSegments: request.expandableSegments }),
