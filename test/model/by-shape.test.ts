@@ -132,6 +132,8 @@ describe('what is no plain decoder', () => {
   it.each([
     ['experts', { num_experts: 8 }, /it has experts \(num_experts\)/],
     ['a state space', { state_size: 16 }, /it has recurrent layers/],
+    ['a linear recurrence', { lru_width: 512 }, /it has recurrent layers \(lru_width\)/],
+    ['layers in a loop', { L_cycles: 3 }, /its layers run several times \(L_cycles\)/],
     ['a picture tower', { vision_config: { hidden_size: 64 } }, /several models/],
     ['an encoder', { type_vocab_size: 2 }, /an encoder/],
     ['another class', { architectures: ['PolarisForMaskedLM'] }, /PolarisForMaskedLM/],

@@ -5,9 +5,10 @@ const SIGNS: readonly (readonly [key: RegExp, what: string])[] = [
   [/^(vision|audio|text|thinker|encoder|decoder)_config$/, 'it is made of several models'],
   [/^(num_(local_|routed_)?experts|n_routed_experts|moe_|num_experts_per_tok)/, 'it has experts'],
   [
-    /^(ssm_|mamba_|d_state$|state_size$|conv_kernel$|d_conv$|linear_num_|time_mix|layers_block_type$)/,
+    /^(ssm_|mamba_|d_state$|state_size$|conv_kernel$|d_conv$|linear_num_|time_mix|layers_block_type$|block_types$|lru_)/,
     'it has recurrent layers',
   ],
+  [/(_cycles|_layers_per_stack)$/, 'its layers run several times'],
   [/^(kv_lora_rank|q_lora_rank)$/, 'it has latent attention'],
   [/^(type_vocab_size|is_encoder_decoder|d_kv|decoder_layers|encoder_layers)$/, 'it is an encoder, or has one'],
 ];
