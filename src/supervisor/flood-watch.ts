@@ -9,7 +9,7 @@ import {
 import { afterFirstLine, createHeldEnd, type HeldEnd } from './held-end.ts';
 
 /** Part of the time that may go into taking lines apart; a chatty trainer needs a hundredth of it. */
-const SHARE_OF_TIME = 0.05;
+const SHARE_OF_TIME = 0.03;
 /** And how much of it at once, milliseconds. */
 const AT_ONCE_MS = 250;
 /** A line that goes on for longer than this is passed over in its middle. */

@@ -25,6 +25,9 @@ export function makeOutputPipes(elsewhere: string): OutputPipes | undefined {
   return makePipesIn(tmpdir()) ?? makePipesIn(elsewhere);
 }
 
+/** A file system that hangs must not keep a run from starting. */
+const PATIENCE_MS = 2_000;
+
 function makePipesIn(parent: string): OutputPipes | undefined {
   const opened: number[] = [];
   let folder: string | undefined;
@@ -40,7 +43,8 @@ function makePipesIn(parent: string): OutputPipes | undefined {
     // Nobody else may look into this folder, so the names in it are ours.
     folder = mkdtempSync(join(parent, 'snug-pipes-'));
     const [stdout, stderr] = [join(folder, 'stdout'), join(folder, 'stderr')];
-    if (spawnSync('mkfifo', ['-m', '600', stdout, stderr], { stdio: 'ignore' }).status !== 0) return undefined;
+    if (spawnSync('mkfifo', ['-m', '600', stdout, stderr], { stdio: 'ignore', timeout: PATIENCE_MS }).status !== 0)
+      return undefined;
     return { stdout: open(stdout), stderr: open(stderr) };
   } catch {
     for (const fd of opened) closeSync(fd);
