@@ -41,7 +41,7 @@ export function probeValues(spec: TrainingSpec): Probes {
     optimTargetModules: [],
     optimizerInBackward: [],
     embeddingsInFp32: [],
-    syncsEachMicroBatch: [],
+    syncsEachMicroBatch: [true],
     ownModules: [],
     holdsLastLoss: [],
     labelSmoothingFactor: [],

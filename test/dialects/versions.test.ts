@@ -32,6 +32,16 @@ describe('what an absent key means in a version', () => {
     expect([on('0.21.0'), on('0.22.0'), on('0.23.1')]).toEqual([false, true, true]);
   });
 
+  it.each([
+    ['4.44.0', true],
+    ['4.57.1', false],
+    ['5.2.0', true],
+  ])('transformers %s heeds sync_each_batch: %s', (version, expected) => {
+    const config = '{"gradient_accumulation_kwargs":{"sync_each_batch":true}}';
+    const { spec } = read(`${HF} --accelerator_config ${config}`, { transformers: version });
+    expect(spec.syncsEachMicroBatch?.value).toBe(expected);
+  });
+
   it.each<[versions: Record<string, string>, dtype: string, optim: string, reentrant: boolean]>([
     [{ transformers: '4.53.0' }, 'fp32', 'adamw_torch', true],
     [{ transformers: '4.57.1' }, 'fp32', 'adamw_torch_fused', true],

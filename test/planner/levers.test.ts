@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { LEVERS } from '../../src/planner/index.ts';
 import { availableOptions } from '../../src/planner/levers/availability.ts';
 import { priceMove } from '../../src/planner/levers/index.ts';
-import type { PlanValues } from '../../src/spec/index.ts';
+import { NEUTRAL_VALUES, type PlanValues } from '../../src/spec/index.ts';
 import { surroundings, toyLora, toyValues } from './toy.ts';
 
 const options = (id: string, values: Partial<PlanValues>, around: Parameters<typeof surroundings>[0] = {}) =>
@@ -155,6 +155,22 @@ describe('levers', () => {
   ])('allocator: %s', (_, values, expected) => {
     const found = options('allocator', values);
     expect(typeof found === 'string' ? found : found.map((set) => set.allocatorConf)).toEqual(expected);
+  });
+
+  it.each<[string, Partial<PlanValues>, unknown]>([
+    ['FSDP 1', { ...inside('fsdp1') }, [true]],
+    ['FSDP 2', { ...inside('fsdp2') }, [true]],
+    ['reduced each time already', { ...inside('fsdp2'), syncsEachMicroBatch: true }, []],
+    ['DDP keeps whole gradients anyway', { ...inside('ddp') }, []],
+    ['DeepSpeed reduces as it goes', { ...inside('zero2') }, []],
+    [
+      'a Trainer that passes over it',
+      { ...inside('fsdp1'), versions: { ...NEUTRAL_VALUES.versions, transformers: '4.57' } },
+      'transformers before 5.2 reduces after the last micro batch, whatever it is told',
+    ],
+  ])('synced-accumulation: %s', (_, values, expected) => {
+    const found = options('synced-accumulation', values);
+    expect(typeof found === 'string' ? found : found.map((set) => set.syncsEachMicroBatch)).toEqual(expected);
   });
 
   it('allocator: Linux only', () => {

@@ -62,6 +62,7 @@ export function readHfTrainer(claim: Claim, position: Position, context: ReadCon
     origin: version.origin,
     optim: version.optim,
     useReentrant: version.useReentrant,
+    heedsSyncEachBatch: version.heedsSyncEachBatch,
     gradientCheckpointing: false,
     fillsReentrant: false,
     bf16UnlessFp16: false,

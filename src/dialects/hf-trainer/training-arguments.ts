@@ -25,6 +25,8 @@ export interface TrainingDefaults {
   readonly optim?: string;
   /** Checkpointing without kwargs; default: as the newest transformers has it, not reentrant. */
   readonly useReentrant?: boolean;
+  /** Whether `sync_each_batch` does anything; default: as with the newest transformers, yes. */
+  readonly heedsSyncEachBatch?: boolean;
 }
 
 /** Older names of fields, so that a command written for an older version is read and rewritten in its own words. */
@@ -56,7 +58,7 @@ export function readTrainingArguments(
     gradientAccumulationSteps: field('gradient_accumulation_steps', toInteger(1), 1),
     mixedPrecision: readMixedPrecision(reader, defaults, launched),
     optim: readOptimizer(reader, defaults),
-    ...readRare(reader),
+    ...readRare(reader, defaults),
     maxGradNorm: field('max_grad_norm', toNumber, 1),
     gradientCheckpointing: readCheckpointing(reader, defaults),
     lossImpl: readLiger(reader, defaults),
@@ -97,7 +99,7 @@ function readMixedPrecision(
 }
 
 /** Fields that few runs give; absent ones are off. */
-function readRare(reader: SettingReader): TrainingSpec {
+function readRare(reader: SettingReader, { heedsSyncEachBatch = true }: TrainingDefaults): TrainingSpec {
   const optimArgs = reader.given(['optim_args'], orNull(toText));
   const modules = reader.given(['optim_target_modules'], orNull(toWords));
   const smoothing = reader.given(['label_smoothing_factor'], toNumber);
@@ -109,18 +111,20 @@ function readRare(reader: SettingReader): TrainingSpec {
     ...(smoothing ? { labelSmoothingFactor: smoothing } : {}),
     ...(noise?.value ? { neftuneNoiseAlpha: noise as Setting<number> } : {}),
     ...(compile ? { torchCompile: compile } : {}),
-    ...readSync(reader),
+    ...readSync(reader, heedsSyncEachBatch),
   };
 }
 
 /** `sync_each_batch` of accelerate's GradientAccumulationPlugin, two levels down; a config in a file of its own is not opened. */
-function readSync(reader: SettingReader): Pick<TrainingSpec, 'syncsEachMicroBatch'> {
+function readSync(reader: SettingReader, heeded: boolean): Pick<TrainingSpec, 'syncsEachMicroBatch'> {
   const { raw } = reader.values.find('accelerator_config') ?? {};
   if (raw === undefined || raw === null || (typeof raw === 'string' && !/^\s*\{/.test(raw))) return {};
   const config = reader.given(['accelerator_config'], toMap);
   const accumulation = toMap(config?.value?.gradient_accumulation_kwargs ?? null);
   const sync = accumulation.ok ? accumulation.value.sync_each_batch : undefined;
-  return config && sync !== undefined ? { syncsEachMicroBatch: { value: sync === true, origin: config.origin } } : {};
+  return config && sync !== undefined
+    ? { syncsEachMicroBatch: { value: sync === true && heeded, origin: config.origin } }
+    : {};
 }
 
 /** transformers: one word `all-linear` (or with an underscore), else names and patterns. */

@@ -12,6 +12,8 @@ export interface TransformersVersion {
   readonly useReentrant: boolean;
   /** `fsdp` without a version in `fsdp_config`. */
   readonly fsdpVersion: 1 | 2;
+  /** Whether `sync_each_batch` of `accelerator_config` is heeded. */
+  readonly heedsSyncEachBatch: boolean;
 }
 
 type Rows<T> = readonly [SinceRow<T>, ...SinceRow<T>[]];
@@ -37,6 +39,13 @@ const FSDP: Rows<1 | 2> = [
   { since: '5.0', value: 2 },
 ];
 
+/** Source: trainer.py, through `Accelerator.accumulate` at first, then not (4.46 to 5.1), then looked at again. */
+const SYNC_EACH_BATCH: Rows<boolean> = [
+  { since: '0', value: true },
+  { since: '4.46', value: false },
+  { since: '5.2', value: true },
+];
+
 /** Defaults of the transformers that the launch uses; of the newest known where that cannot be found. */
 export function transformersIn(versions: FoundVersions | undefined): TransformersVersion {
   const origin = defaultOf('transformers', versions, TRANSFORMERS.version);
@@ -49,5 +58,6 @@ export function transformersIn(versions: FoundVersions | undefined): Transformer
     dtype: valueIn(DTYPE, version),
     useReentrant: valueIn(REENTRANT, version),
     fsdpVersion: valueIn(FSDP, version),
+    heedsSyncEachBatch: valueIn(SYNC_EACH_BATCH, version),
   };
 }

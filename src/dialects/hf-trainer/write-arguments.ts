@@ -45,6 +45,8 @@ export function writeTrainingArguments(
       return writeMixedPrecision(values, set, to as MixedPrecision);
     case 'gradientCheckpointing':
       return writeCheckpointing(values, set, to as GradientCheckpointing, offloadField);
+    case 'syncsEachMicroBatch':
+      return writeSync(values, set, to as boolean);
     case 'lossImpl':
       return writeLoss(values, set, to as LossImpl);
     default:
@@ -92,6 +94,20 @@ function writeCheckpointing(
     parts.push(set('gradient_checkpointing_kwargs', { ...before, ...missing, ...Object.fromEntries(changed) }));
   }
   return together(...parts);
+}
+
+/** Two levels down, beside whatever else stands there. */
+function writeSync(values: Values, set: SetField, to: boolean): Written {
+  const found = values.find('accelerator_config');
+  const config = found && orNull(toMap)(found.raw);
+  const accumulation = orNull(toMap)(config?.ok ? (config.value?.gradient_accumulation_kwargs ?? null) : null);
+  if ((config && !config.ok) || !accumulation.ok) {
+    return cannot('accelerator_config is a file or cannot be read, so nothing is added to it');
+  }
+  return set('accelerator_config', {
+    ...config?.value,
+    gradient_accumulation_kwargs: { ...accumulation.value, sync_each_batch: to },
+  });
 }
 
 /** A boolean that is false by default: written only where it would change something. */

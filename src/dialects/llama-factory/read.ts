@@ -62,6 +62,7 @@ export function readLlamaFactory(
     {
       origin: transformers.origin,
       optim: transformers.optim,
+      heedsSyncEachBatch: transformers.heedsSyncEachBatch,
       gradientCheckpointing: false,
       fillsReentrant: false,
       bf16UnlessFp16: false,

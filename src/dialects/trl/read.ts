@@ -135,7 +135,11 @@ function readSettings(
     fillsReentrant: version.reentrantOff,
     bf16UnlessFp16: version.bf16UnlessFp16,
     ...(version.transformers
-      ? { optim: version.transformers.optim, useReentrant: !version.reentrantOff && version.transformers.useReentrant }
+      ? {
+          optim: version.transformers.optim,
+          useReentrant: !version.reentrantOff && version.transformers.useReentrant,
+          heedsSyncEachBatch: version.transformers.heedsSyncEachBatch,
+        }
       : {}),
     lossImpl: 'full',
     outputDir: 'trainer_output',

@@ -97,8 +97,9 @@ export function stepSeconds(values: PlanValues, work: Workload, speed: CardSpeed
   const ranks = dataParallelSize(values.distributed);
   const others = (ranks - 1) / ranks;
   const shardsParameters = strategy === 'zero3' || strategy.startsWith('fsdp') || strategy === 'hsdp';
-  const moved =
-    (shardsParameters ? work.parameters * 2 * (2 + again) * others : 0) + (shardsParameters ? trained * 2 * others : 0);
+  // FSDP reduces gradients with the last micro batch alone, unless told otherwise.
+  const reduced = values.syncsEachMicroBatch || strategy === 'zero3' ? 1 : 1 / values.gradientAccumulationSteps;
+  const moved = shardsParameters ? (work.parameters * (2 + again) + trained * reduced) * 2 * others : 0;
   const paged = offload.includes('parameters') ? (work.parameters * 2 * (2 + again)) / ranks / HOST.pcie : 0;
   const boundaries = values.gradientCheckpointing.offload
     ? (2 * work.boundaryElements * tokens * width) / HOST.pcie

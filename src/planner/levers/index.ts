@@ -22,6 +22,7 @@ import { optimizerPaged } from './optimizer-paged.ts';
 import { pure16bit } from './pure-16bit.ts';
 import { qlora } from './qlora.ts';
 import { shardingStage } from './sharding-stage.ts';
+import { syncedAccumulation } from './synced-accumulation.ts';
 
 export * from './lever.ts';
 
@@ -49,5 +50,6 @@ export const LEVERS: readonly Lever[] = [
   evalBatch,
   dataloaderWorkers,
   allocator,
+  syncedAccumulation,
   microBatch,
 ];

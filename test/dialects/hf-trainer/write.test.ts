@@ -48,6 +48,12 @@ const PHRASES: readonly (readonly [string, string, Partial<Record<SettingName, u
     'python tune.py --gradient_accumulation_steps 4',
   ],
   [
+    'reducing after every micro batch goes two levels down, beside what is there',
+    `python tune.py --accelerator_config '{"split_batches": true}' --do_train`,
+    { syncsEachMicroBatch: true },
+    `python tune.py --accelerator_config '{"split_batches":true,"gradient_accumulation_kwargs":{"sync_each_batch":true}}' --do_train`,
+  ],
+  [
     'a bare switch becomes one token',
     'python tune.py --bf16 --do_train',
     { mixedPrecision: 'no' },
