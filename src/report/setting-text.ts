@@ -34,10 +34,18 @@ const versions = (found: Versions): string =>
     .map(([name, version]) => `${name} ${version}`)
     .join(', ');
 
+/** Settings whose absence says something. */
+const ABSENT: Partial<Record<SettingName, string>> = {
+  quantization: 'none',
+  lora: 'none',
+  ia3: 'none',
+  syncsEachMicroBatch: 'no',
+};
+
 /** A setting's value for people, on one line. */
 export function settingText(name: SettingName, value: unknown): string {
   if (value === null || value === undefined) {
-    return name === 'quantization' || name === 'lora' || name === 'ia3' ? 'none' : 'not known';
+    return ABSENT[name] ?? 'not known';
   }
   switch (name) {
     case 'lora':
