@@ -1,4 +1,3 @@
-import type { ParameterGroup } from '../parameters.ts';
 import { roundUp } from '../tape/tape.ts';
 import type { StepInput, StepResult } from '../walk/step.ts';
 import { loadShards } from './load.ts';
@@ -40,7 +39,6 @@ export function playingOf(
   setting: AllocatorSetting,
 ): Omit<ReserveInput, 'load'> & { readonly loads: 'shards' | 'whole' | 'nothing' } {
   const { residents, plan, values, shards } = input;
-  const trainable = plan.groups.filter(({ parameter }) => parameter.trainable);
   const { statesBytes, temporaryBytes } = residents.optimizer;
   // Shards of other engines are parts of a few large buffers.
   const whole = residents.weightBytes === plan.residentBytes;
@@ -60,8 +58,8 @@ export function playingOf(
       (partitions ? residents.gradientBytes : residents.accumulatedBytes),
     script,
     // Two moments a tensor; other optimizers' sums are spread alike.
-    states: spread(trainable, statesBytes / 2).map((list) => ({ ...list, copies: 2 })),
-    temporaries: spread(trainable, temporaryBytes),
+    states: spread(plan, statesBytes / 2, 2),
+    temporaries: spread(plan, temporaryBytes, 1),
     // Adapters are units of their own, and their gradients small.
     gradientShare: partitions
       ? 0
@@ -75,9 +73,15 @@ export function playingOf(
   };
 }
 
-/** A sum over all trainable tensors, cut as they are. */
-function spread(groups: readonly ParameterGroup[], bytes: number): TensorList[] {
-  if (bytes <= 0) return [];
-  const total = groups.reduce((sum, { parameter, count }) => sum + parameter.bytes * count, 0);
-  return groups.map(({ parameter, count }) => ({ bytes: roundUp((parameter.bytes / total) * bytes), count }));
+/** A sum over all trainable tensors, cut as they are, `copies` times. */
+function spread({ groups }: StepInput['plan'], bytes: number, copies: number): TensorList[] {
+  const lists: TensorList[] = [];
+  if (bytes <= 0) return lists;
+  let total = 0;
+  for (const { parameter, count } of groups) if (parameter.trainable) total += parameter.bytes * count;
+  for (const { parameter, count } of groups) {
+    if (!parameter.trainable) continue;
+    lists.push({ bytes: roundUp((parameter.bytes / total) * bytes), count: count * copies });
+  }
+  return lists;
 }

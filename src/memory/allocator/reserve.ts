@@ -1,8 +1,21 @@
-import { Condenser, type Stretch } from './condense.ts';
-import { GroupedAllocator, longer, NONE } from './grouped-allocator.ts';
-import { Pools, SMALL_UNITS, UNIT } from './pools.ts';
-import { FIRST_ID, INPUT_ID, PRODUCT_ID, type ScriptEntry } from './script.ts';
-import { COPIES, type Item, shorten } from './shorten.ts';
+import { BlockPool, MOST_UNITS, SMALL_UNITS } from './block-pool.ts';
+import { longer, NONE } from './free-ring.ts';
+import { type LayerGroup, Layers } from './layers.ts';
+import { Pools } from './pools.ts';
+import { type ScriptEntry, UNIT } from './script.ts';
+import {
+  ALLOCATE,
+  ENSURE,
+  OPERATION,
+  PRODUCT,
+  RELEASE,
+  RELEASE_GRADIENT,
+  RELEASE_INPUT,
+  REUSE,
+  SLOT_SHIFT,
+  type Stretch,
+  Stretches,
+} from './stretches.ts';
 
 /** Equal tensors. */
 export interface TensorList {
@@ -16,8 +29,8 @@ export interface ReserveInput {
   /** What else is there throughout, bytes. */
   readonly otherBytes: number;
   readonly script: readonly ScriptEntry[];
-  /** Made by the first optimizer step: `copies` of each tensor, one after the other. */
-  readonly states: readonly (TensorList & { readonly copies: number })[];
+  /** Made by the first optimizer step. */
+  readonly states: readonly TensorList[];
   /** Made and freed by every optimizer step. */
   readonly temporaries: readonly TensorList[];
   readonly steps: number;
@@ -35,33 +48,83 @@ export interface ReserveInput {
 }
 
 /** One estimate follows the other: they share the room. */
-const condenser = new Condenser();
+const stretches = new Stretches();
+const layers = new Layers();
 const pools = new Pools();
-let live = new Int32Array(2048);
 /** Pool of FSDP's reduce-scatter stream. */
-const reduced = new GroupedAllocator();
+const reduced = new BlockPool();
+let live = new Int32Array(2048);
+let inputs = new Int32Array(64);
+
+/** A stretch as it is played: of one layer, or of several at once. */
+interface Item {
+  readonly stretch: Stretch;
+  readonly kind: ScriptEntry['kind'];
+  /** Undefined: no layer. */
+  readonly group: LayerGroup | undefined;
+  readonly resultSlot: number;
+}
 
 /** Bytes reserved after `steps` steps. */
 export function reservedBytes(input: ReserveInput): number {
-  condenser.clear();
-  const { items, layers } = shorten(input.script, condenser, input.lead);
-  pools.clear();
+  stretches.clear();
+  layers.read(input.script, input.lead);
+  const items = itemsOf(input.script);
+  pools.clear(stretches.rank());
   reduced.clear();
   input.load(pools);
-  const player = new Player(input, layers);
+  pools.large.settle();
+  const player = new Player(input);
   for (let step = 0; step < input.steps; step += 1) {
-    const start = pools.small;
-    player.play(items, step === 0 ? input.lossSegmentBytes : 0);
-    pools.small = start;
-    if (step === 0) for (const { bytes, count, copies } of input.states) pools.allocate(bytes, count * copies);
-    const after = pools.small;
-    const temporaries = input.temporaries.map(({ bytes, count }) => pools.allocate(bytes, count));
-    for (const allocation of temporaries) pools.release(allocation);
-    pools.small = after;
     // zero_grad: what the backward pass has left are gradients.
     player.clear();
+    const start = pools.small;
+    player.play(step === 0 ? items : othersTogether(items), step === 0);
+    pools.small = start;
+    if (step === 0) for (const { bytes, count } of input.states) pools.hold(bytes, count);
+    const after = pools.small;
+    for (const { bytes, count } of input.temporaries) pools.lend(bytes, count);
+    pools.small = after;
   }
   return input.otherBytes + pools.reserved + reduced.reserved;
+}
+
+function itemsOf(script: readonly ScriptEntry[]): Item[] {
+  const known = new Map<ScriptEntry['log'], Stretch>();
+  const items: Item[] = [];
+  for (const { instance, log, resultId, kind, times } of script) {
+    let stretch = known.get(log);
+    if (!stretch) {
+      stretch = stretches.add(log);
+      known.set(log, stretch);
+    }
+    const resultSlot = resultId === 0 ? 0 : stretches.lastingSlotOf(resultId);
+    if (instance === 0) {
+      items.push({ stretch, kind, group: undefined, resultSlot });
+      continue;
+    }
+    const empty = stretch.from === stretch.to && stretch.smallPeak === 0 && stretch.smallEnd === 0;
+    if (empty && resultId === 0) continue;
+    for (let i = 0; i < times; i += 1) {
+      const group = layers.groupAt(instance + (kind === 'forward' ? i : times - 1 - i), kind);
+      if (group) items.push({ stretch, kind, group, resultSlot });
+    }
+  }
+  return items;
+}
+
+/** For a step that plays the first and the last layers alone: the others of a kind as one group. */
+function othersTogether(items: readonly Item[]): Item[] {
+  const fewer: Item[] = [];
+  for (const item of items) {
+    const { group, kind, stretch, resultSlot } = item;
+    if (!group || group.to === group.of || group.from < group.lead) fewer.push(item);
+    else if (kind === 'forward' ? group.from === group.lead : group.to === group.of - 1) {
+      const together = { ...group, row: group.others, from: group.lead, to: group.of - 1 };
+      fewer.push({ stretch, kind, group: together, resultSlot });
+    }
+  }
+  return fewer;
 }
 
 /** Layers that the host is ahead of the device: FSDP waits for the second last gathering before it starts another. */
@@ -69,142 +132,198 @@ const LAYERS_AHEAD = 2;
 
 /** Plays steps on one pool. */
 class Player {
-  private readonly slots: number;
-  private readonly inputs: Int32Array;
   private lastOutput = NONE;
   private lastGradient = NONE;
   private readonly multiplied = new Set<ScriptEntry['kind']>();
-  /** Shards of gradients last until the step ends. */
-  private shards: number[] = [];
-  private joined: number[] = [];
+  private readonly joined: number[] = [];
 
-  constructor(
-    private readonly input: ReserveInput,
-    layers: number,
-  ) {
-    this.slots = condenser.size;
-    while (this.slots * COPIES > live.length) live = longer(live);
-    live.fill(NONE, 0, this.slots * COPIES);
-    this.inputs = new Int32Array(layers * COPIES).fill(NONE);
+  constructor(private readonly input: ReserveInput) {
+    while (this.room > live.length) live = longer(live);
+    while (layers.rows > inputs.length) inputs = longer(inputs);
   }
 
-  play(items: readonly Item[], lossSegmentBytes: number): void {
-    let turned = false;
-    for (const item of items) {
-      if (item.kind === 'backward' && !turned) {
-        turned = true;
-        if (lossSegmentBytes > 0) {
-          const { large } = pools;
-          large.release(large.newSegments(Math.ceil(lossSegmentBytes / UNIT)));
-        }
-      }
-      const { stretch, count } = item;
-      pools.addSmall(stretch.smallPeak + (count - 1) * stretch.smallEnd, count * stretch.smallEnd);
-      if (item.whole) this.playOne(item);
-      else this.playMany(item);
-    }
-    for (const allocation of this.joined.splice(0)) pools.release(allocation);
+  /** One row for what passes, and one a group for what lasts. */
+  private get room(): number {
+    return stretches.passing + layers.rows * stretches.lasting;
   }
 
-  private playOne({ stretch, kind, copy, layer, resultSlot }: Item): void {
-    const { inputs } = this;
+  clear(): void {
+    live.fill(NONE, 0, this.room);
+    inputs.fill(NONE, 0, layers.rows);
+    this.lastOutput = NONE;
+    this.lastGradient = NONE;
+    pools.large.sweep();
+  }
+
+  play(items: readonly Item[], isFirst: boolean): void {
     const { large } = pools;
-    const offset = copy * this.slots;
-    const own = layer * COPIES + copy;
+    const { lossSegmentBytes, gradientShare } = this.input;
+    let turned = false;
+    for (const { stretch, kind, group, resultSlot } of items) {
+      if (kind === 'backward' && !turned) {
+        turned = true;
+        if (isFirst && lossSegmentBytes > 0)
+          large.leaveSegment(Math.min(Math.ceil(lossSegmentBytes / UNIT), MOST_UNITS));
+      }
+      const count = group ? group.to - group.from : 1;
+      pools.addSmall(stretch.smallPeak + (count - 1) * stretch.smallEnd, count * stretch.smallEnd);
+      if (playsWhole(stretch, kind, group, resultSlot, isFirst)) {
+        large.freeForgotten();
+        this.playOne(stretch, kind, group?.row ?? 0, resultSlot);
+        // FSDP reduces the gradients of head and embedding together, at the end.
+        if (kind === 'backward' && gradientShare !== undefined && (group || gradientShare === 0)) {
+          this.reduce(stretch, group?.row ?? 0, isFirst);
+        }
+      } else this.playMany(stretch, kind, group!, resultSlot, isFirst);
+    }
+    large.freeForgotten();
+    for (const allocation of this.joined) pools.release(allocation);
+    this.joined.length = 0;
+  }
+
+  private playOne(stretch: Stretch, kind: ScriptEntry['kind'], own: number, resultSlot: number): void {
+    const { large } = pools;
+    const { codes, units, rungs } = stretches;
+    const row = stretches.passing + own * stretches.lasting;
+    const column = live;
     if (kind === 'forward' && this.lastOutput !== NONE) inputs[own] = this.lastOutput;
-    const { codes, units } = condenser;
-    for (let i = stretch.from; i < stretch.to; i += 1) {
-      const slot = codes[i]!;
-      if (slot > 0) live[offset + slot] = large.allocate(units[i]!);
-      else if (slot <= -FIRST_ID) this.free(live, offset - slot);
-      else if (slot === -INPUT_ID) this.free(inputs, own);
-      else if (slot === PRODUCT_ID) this.multiply(kind);
-      else {
-        if (this.lastGradient !== NONE) large.release(this.lastGradient);
-        this.lastGradient = NONE;
+    for (let at = stretch.from; at < stretch.to; at += 1) {
+      const code = codes[at]!;
+      const slot = code >> SLOT_SHIFT;
+      const place = slot >= 0 ? slot : row - slot;
+      switch (code & OPERATION) {
+        case ALLOCATE:
+          column[place] = large.allocate(units[at]!, rungs[at]!);
+          break;
+        case RELEASE:
+          large.release(column[place]!);
+          column[place] = NONE;
+          break;
+        case REUSE:
+          column[place] =
+            column[place] === NONE
+              ? large.allocate(units[at]!, rungs[at]!)
+              : large.reuse(column[place]!, units[at]!, rungs[at]!);
+          break;
+        case ENSURE:
+          large.ensure(units[at]!, rungs[at]!);
+          break;
+        case RELEASE_INPUT:
+          large.release(inputs[own]!);
+          inputs[own] = NONE;
+          break;
+        case RELEASE_GRADIENT:
+          large.release(this.lastGradient);
+          this.lastGradient = NONE;
+          break;
+        case PRODUCT:
+          this.multiply(kind);
       }
     }
     let result = NONE;
     if (resultSlot !== 0) {
-      result = live[offset + resultSlot]!;
-      live[offset + resultSlot] = NONE;
+      result = column[row + resultSlot]!;
+      column[row + resultSlot] = NONE;
     }
     if (kind === 'forward') this.lastOutput = result;
     else if (result !== NONE) this.lastGradient = result;
-    const { gradientShare } = this.input;
-    // FSDP reduces the gradients of head and embedding together, at the end.
-    if (kind === 'backward' && gradientShare !== undefined && (layer > 0 || gradientShare === 0))
-      this.reduce(stretch, offset);
   }
 
   /** What is kept of equal layers, and at the way back first what they free. */
-  private playMany({ stretch, kind, copy, layer, resultSlot, count }: Item): void {
-    const { inputs } = this;
-    const { large } = pools;
-    const offset = copy * this.slots;
-    const own = layer * COPIES + copy;
-    for (const slot of stretch.freed) this.free(live, offset + slot);
-    if (kind === 'backward' && stretch.freesInput) this.free(inputs, own);
+  private playMany(
+    stretch: Stretch,
+    kind: ScriptEntry['kind'],
+    { row: own, from, to }: LayerGroup,
+    resultSlot: number,
+    isFirst: boolean,
+  ): void {
+    const row = stretches.passing + own * stretches.lasting;
+    const count = to - from;
+    for (const slot of stretch.freed) this.forget(live, row + slot);
+    if (kind === 'backward' && stretch.freesInput) this.forget(inputs, own);
     if (kind === 'backward' && this.input.gradientShare !== undefined) {
-      const bytes = this.leftBytes(stretch, (slot) => slot !== resultSlot);
-      for (const slot of stretch.renewed) this.free(live, offset + slot);
-      if (bytes > 0) this.shard(bytes, count);
+      const units = this.leftUnits(stretch, (slot) => slot !== resultSlot);
+      for (const slot of stretch.renewed) this.forget(live, row + slot);
+      if (units > 0 && isFirst) this.shard(units, count);
       return;
     }
     for (const slot of stretch.kept) {
-      const units = condenser.sizes[slot]!;
-      if (slot !== resultSlot) live[offset + slot] = large.allocate(units, count);
-      else if (kind === 'forward' && !stretch.freesInput) inputs[own] = large.allocate(units, count);
+      const units = stretches.lastingUnits[slot]!;
+      if (slot !== resultSlot) live[row + slot] = this.many(units, count);
+      else if (kind === 'forward' && !stretch.freesInput) inputs[own] = this.many(units, count);
     }
+  }
+
+  private many(units: number, count: number): number {
+    pools.large.freeForgotten();
+    return pools.large.allocateMany(units, count);
   }
 
   /** Gradients of one layer become one tensor, and that a shard on a stream of its own. */
-  private reduce(stretch: Stretch, offset: number): void {
-    const bytes = this.leftBytes(stretch, (slot) => live[offset + slot] !== NONE);
-    if (bytes === 0) return;
-    if (this.input.gradientShare! > 0) this.joined.push(pools.allocate(bytes));
-    for (const slot of stretch.kept) this.free(live, offset + slot);
-    for (const slot of stretch.renewed) this.free(live, offset + slot);
-    this.shard(bytes, 1);
+  private reduce(stretch: Stretch, own: number, isFirst: boolean): void {
+    const row = stretches.passing + own * stretches.lasting;
+    const units = this.leftUnits(stretch, (slot) => live[row + slot] !== NONE);
+    if (units === 0) return;
+    if (this.input.gradientShare! > 0) this.joined.push(pools.allocate(units * UNIT));
+    for (const slots of [stretch.kept, stretch.renewed]) {
+      for (const slot of slots) {
+        pools.large.release(live[row + slot]!);
+        live[row + slot] = NONE;
+      }
+    }
+    if (isFirst) this.shard(units, 1);
     if (this.joined.length > LAYERS_AHEAD) pools.release(this.joined.shift()!);
   }
 
-  /** What a stretch leaves in slots for which `counts` holds, bytes. */
-  private leftBytes({ kept, renewed }: Stretch, counts: (slot: number) => boolean): number {
+  /** What a stretch leaves in slots for which `counts` holds, units. */
+  private leftUnits({ kept, renewed }: Stretch, counts: (slot: number) => boolean): number {
     let units = 0;
     for (const slots of [kept, renewed]) {
-      for (const slot of slots) if (counts(slot)) units += condenser.sizes[slot]!;
+      for (const slot of slots) if (counts(slot)) units += stretches.lastingUnits[slot]!;
     }
-    return units * UNIT;
+    return units;
   }
 
-  private shard(bytes: number, count: number): void {
-    const units = Math.ceil((bytes * this.input.gradientShare!) / UNIT);
-    if (units > SMALL_UNITS) this.shards.push(reduced.allocate(units, count));
+  /** Shards of gradients last until the step ends, and those of the next step find their room. */
+  private shard(units: number, count: number): void {
+    const own = Math.min(Math.ceil(units * this.input.gradientShare!), MOST_UNITS);
+    if (own > SMALL_UNITS) reduced.hold(own, count);
   }
 
   private multiply(thread: ScriptEntry['kind']): void {
     // The autograd engine runs in a thread with a handle of its own.
     if (this.multiplied.has(thread)) return;
     this.multiplied.add(thread);
-    pools.allocate(this.input.workspaceBytes);
+    const workspace = pools.allocate(this.input.workspaceBytes);
+    if (workspace > 0) pools.large.keep(workspace);
   }
 
-  private free(column: Int32Array, at: number): void {
-    const allocation = column[at]!;
-    if (allocation === NONE) return;
+  private forget(column: Int32Array, at: number): void {
+    if (column[at] === NONE) return;
+    pools.large.forget(column[at]!);
     column[at] = NONE;
-    pools.large.release(allocation);
-  }
-
-  clear(): void {
-    const { inputs } = this;
-    const { large } = pools;
-    for (const shard of this.shards.splice(0)) reduced.release(shard);
-    for (let at = 0; at < this.slots * COPIES; at += 1) this.free(live, at);
-    for (let at = 0; at < inputs.length; at += 1) this.free(inputs, at);
-    for (const allocation of [this.lastOutput, this.lastGradient]) if (allocation !== NONE) large.release(allocation);
-    this.lastOutput = NONE;
-    this.lastGradient = NONE;
   }
 }
+
+/**
+ * Whether a stretch is played event by event, or only what it keeps and frees of what others have made. The last layer of a kind has
+ * most beside it; the second step finds nearly all the room it needs, and of its other layers only gradients want new room.
+ */
+function playsWhole(
+  stretch: Stretch,
+  kind: ScriptEntry['kind'],
+  group: LayerGroup | undefined,
+  resultSlot: number,
+  isFirst: boolean,
+): boolean {
+  if (!group) return true;
+  if (group.to - group.from > 1) return false;
+  if (group.to === group.of) return true;
+  // Where nothing of a backward pass stays, an earlier layer only sees more free memory than the last.
+  if (kind === 'backward') return (isFirst || group.from < group.lead) && leaves(stretch, resultSlot);
+  return isFirst;
+}
+
+/** Whether anything but the result stays of what a stretch makes. */
+const leaves = ({ kept, renewed }: Stretch, resultSlot: number): boolean =>
+  kept.some((slot) => slot !== resultSlot) || renewed.some((slot) => slot !== resultSlot);

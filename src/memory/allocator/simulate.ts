@@ -62,8 +62,8 @@ export function simulateReserved(input: SimulationInput): number {
     }
     reduction.finish();
     if (step === 0) {
-      for (const { bytes, count, copies } of input.states) {
-        for (let i = 0; i < count * copies; i += 1) allocator.allocate(bytes);
+      for (const { bytes, count } of input.states) {
+        for (let i = 0; i < count; i += 1) allocator.allocate(bytes);
       }
     }
     const temporaries: Allocation[] = [];
