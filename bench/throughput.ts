@@ -90,7 +90,7 @@ export function* plans(): Generator<{ model: number; values: PlanValues }> {
   }
 }
 
-const ROUNDS = 5;
+const ROUNDS = 15;
 const PER_ROUND = 1000;
 const LIMIT = 2000;
 const GOAL = 5000;
@@ -101,7 +101,7 @@ interface Rate {
 }
 
 /**
- * Prints whole estimates a second of one process, allocated, reserved and host memory, median of five rounds over plans that never
+ * Prints whole estimates a second of one process, allocated, reserved and host memory, median of fifteen rounds over plans that never
  * repeat; beside them the bounds of a search, estimates of models that are met for the first time, and how long a fixed loop takes
  * here. Exit code 1 below the limit.
  */

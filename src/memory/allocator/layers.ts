@@ -16,9 +16,9 @@ export interface LayerGroup {
 
 /**
  * Runs that the others of a kind are drawn together to. Kept blocks of a run are asked for at once, before and after what comes and
- * goes in the layer beside it: with two runs more reserved memory is missed, more of them cost more than they show.
+ * goes in the layer beside it: with one run more reserved memory is missed, a third one costs more than it shows.
  */
-const RUNS = 3;
+const RUNS = 2;
 
 /** Layers of a script by kind: those are alike whose forward passes have the same recording. */
 export class Layers {

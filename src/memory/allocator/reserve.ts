@@ -307,7 +307,8 @@ class Player {
 
 /**
  * Whether a stretch is played event by event, or only what it keeps and frees of what others have made. The last layer of a kind has
- * most beside it; the second step finds nearly all the room it needs, and of its other layers only gradients want new room.
+ * most beside it. The second step finds nearly all the room it needs: only its gradients want new room, and what the last layer has
+ * on the way back.
  */
 function playsWhole(
   stretch: Stretch,
@@ -318,7 +319,7 @@ function playsWhole(
 ): boolean {
   if (!group) return true;
   if (group.to - group.from > 1) return false;
-  if (group.to === group.of) return true;
+  if (group.to === group.of) return isFirst || kind === 'backward';
   // Where nothing of a backward pass stays, an earlier layer only sees more free memory than the last.
   if (kind === 'backward') return (isFirst || group.from < group.lead) && leaves(stretch, resultSlot);
   return isFirst;
