@@ -237,3 +237,12 @@ describe('levers', () => {
     expect(factors[0]).toBeGreaterThan(1);
   });
 });
+
+it('micro-batch: an absurd batch has its divisors found by pairs', () => {
+  const found = options('micro-batch', { perDeviceTrainBatchSize: 300_000_000, gradientAccumulationSteps: 1 });
+  if (typeof found === 'string') throw new Error(found);
+  expect(found.length).toBeGreaterThan(0);
+  for (const { perDeviceTrainBatchSize, gradientAccumulationSteps } of found) {
+    expect(perDeviceTrainBatchSize! * gradientAccumulationSteps!).toBe(300_000_000);
+  }
+});

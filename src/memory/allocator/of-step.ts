@@ -44,6 +44,7 @@ export function playingOf(
   const whole = residents.weightBytes === plan.residentBytes;
   const onDevice = residents.weightBytes > 0;
   const { strategy } = values.distributed;
+  const offloads = values.method === 'full' && values.distributed.offload.includes('optimizer');
   // Gradients are copied into a bucket as they come, and what is reduced of them into a buffer made before the first step.
   const partitions = strategy === 'zero2' || strategy === 'zero3';
   return {
@@ -61,11 +62,15 @@ export function playingOf(
     states: spread(plan, statesBytes / 2, 2),
     temporaries: spread(plan, temporaryBytes, 1),
     // Adapters are units of their own, and their gradients small.
-    gradientShare: partitions
-      ? 0
-      : shards && values.method === 'full'
-        ? shards.share * (shards.storesFp32 ? 2 : 1)
-        : undefined,
+    // Gradients that go to the host as they come leave nothing here; of FSDP's the joined ones are here on their way.
+    gradientShare:
+      shards && values.method === 'full'
+        ? offloads
+          ? Number.EPSILON
+          : shards.share * (shards.storesFp32 ? 2 : 1)
+        : partitions || offloads
+          ? 0
+          : undefined,
     steps: STEPS,
     // Of a sharded layer the joined gradients are there while the next ones run.
     lead: shards ? 2 : 1,

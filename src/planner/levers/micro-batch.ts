@@ -21,6 +21,14 @@ function coarse(sizes: readonly number[]): readonly number[] {
   });
 }
 
+/** All divisors in rising order, by pairs: a batch may be absurdly large. */
+function divisorsOf(rows: number): number[] {
+  const low: number[] = [];
+  for (let one = 1; one * one <= rows; one += 1) if (rows % one === 0) low.push(one);
+  const high = low.map((one) => rows / one).reverse();
+  return high[0] === low.at(-1) ? [...low, ...high.slice(1)] : [...low, ...high];
+}
+
 /** Smaller micro batches with as many more accumulation steps, through the divisors of what one rank does per step. */
 export const microBatch: Lever = {
   id: 'micro-batch',
@@ -31,8 +39,8 @@ export const microBatch: Lever = {
   moves: ['forward', 'backward'],
   options: ({ perDeviceTrainBatchSize, gradientAccumulationSteps }) => {
     const rows = perDeviceTrainBatchSize * gradientAccumulationSteps;
-    const smaller = Array.from({ length: Math.max(0, perDeviceTrainBatchSize - 1) }, (_, index) => index + 1);
-    return coarse(smaller.filter((micro) => rows % micro === 0).reverse()).map((micro) => ({
+    const smaller = divisorsOf(rows).filter((micro) => micro < perDeviceTrainBatchSize);
+    return coarse(smaller.reverse()).map((micro) => ({
       perDeviceTrainBatchSize: micro,
       gradientAccumulationSteps: rows / micro,
     }));
