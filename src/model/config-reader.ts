@@ -1,6 +1,10 @@
 import { type Diagnostic, error } from '../core/index.ts';
 import { ACTIVATIONS, type Activation } from './ops.ts';
 
+/** Keys that count layers: each of them is described by itself, so that a slip of the pen must not fill the memory here. */
+const LAYERS = /layers?$|^depth$|blocks$/;
+const MOST_LAYERS = 100_000;
+
 /** Reads keys of a config.json and collects what is wrong with them; every getter takes transformers' default for an absent key. */
 export class ConfigReader {
   readonly problems: Diagnostic[];
@@ -84,8 +88,9 @@ export class ConfigReader {
     const found = this.find(typeof keys === 'string' ? [keys] : keys);
     if (!found) return fallback;
     const [key, value] = found;
-    if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) return value;
-    this.wrong(key, value, 'a positive integer');
+    const most = LAYERS.test(key) ? MOST_LAYERS : Number.MAX_SAFE_INTEGER;
+    if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0 && value <= most) return value;
+    this.wrong(key, value, Number(value) > most ? `at most ${most}` : 'a positive integer');
     return fallback;
   }
 

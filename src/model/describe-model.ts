@@ -43,9 +43,18 @@ export function describeModel(config: Config, stored?: readonly StoredTensor[]):
     : describeUnknown(config, modelType, stored);
   if (!described.ok) return described;
   const { description } = described.value;
+  const parameters = countParameters(description);
+  // Each key by itself may be a number, and a quotient of two no size.
+  if (!Number.isSafeInteger(parameters) || parameters <= 0) {
+    return fail(
+      error('bad-model-config', `the sizes of this ${modelType} config give no count of parameters`, {
+        help: 'compare its sizes with those of the published config.json',
+      }),
+    );
+  }
   return ok({
     modelType,
-    parameters: countParameters(description),
+    parameters,
     checkpointDtype: checkpointDtype(config),
     vocabSize: description.vocabSize,
     hiddenSize: description.hiddenSize,

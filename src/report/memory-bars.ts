@@ -25,6 +25,8 @@ const COLOURS: Readonly<Record<TermName, Parameters<typeof paint>[1]>> = {
 
 const LABEL = 23;
 const SIZE = 10;
+/** The margin, the gap before the bars, and the column of the card's end behind them. */
+const AROUND = 4;
 /** What a term must be to get a line of its own. */
 const SMALLEST = 8 * MiB;
 
@@ -36,7 +38,7 @@ interface Scale {
 }
 
 function scaleOf(peak: number, budget: MemoryBudget | undefined, options: TextOptions): Scale {
-  const columns = Math.max(20, Math.min(options.width, 100) - LABEL - SIZE - 3);
+  const columns = Math.max(20, Math.min(options.width, 100) - LABEL - SIZE - AROUND);
   const free = budget ? budget.capacityBytes - budget.usedByOthersBytes : undefined;
   const longest = Math.max(peak, free ?? 0, 1);
   const columnOf = (bytes: number): number => Math.min(columns, Math.round((bytes / longest) * columns));

@@ -122,3 +122,20 @@ describe('what cannot be described', () => {
     expect(problems({ ...base, quantization_config: { quant_method: 'bitsandbytes' } })).toEqual([]);
   });
 });
+
+describe('sizes that are no sizes', () => {
+  const whyNot = (config: Readonly<Record<string, unknown>>): string => {
+    const described = describeModel(config);
+    return described.ok ? 'described' : `${described.error[0]!.code}: ${described.error[0]!.message}`;
+  };
+
+  it.each([
+    ['a billion layers', { model_type: 'llama', num_hidden_layers: 1e9 }, /bad-model-config: .*num_hidden_layers/],
+    ['a billion decoder layers', { model_type: 'plbart', decoder_layers: 1e9 }, /bad-model-config: .*decoder_layers/],
+    ['a division by zero', { model_type: 'internvl', downsample_ratio: 0 }, /bad-model-config: .*no count/],
+  ])('%s: are refused', (_, config, expected) => expect(whyNot(config)).toMatch(expected));
+
+  it('many layers are still described', () => {
+    expect(whyNot({ model_type: 'llama', num_hidden_layers: 900 })).toBe('described');
+  });
+});

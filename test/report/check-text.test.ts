@@ -42,15 +42,15 @@ describe('renderCheck', () => {
         '                               2 visible GPUs',
         '',
         'memory    one GPU at its peak, in the backward phase',
-        '  weights                  13.5 GiB ███████████████████             ┊',
-        '  gradients                 102 MiB                    ▏            ┊',
-        '  optimizer states          307 MiB                    ▏            ┊',
-        '  activations              14.0 GiB                    ████████████████████',
-        '  logits                    2.0 GiB                                 ┊      ███',
-        '  fragmentation             1.0 GiB                                 ┊         █',
-        '  CUDA context              512 MiB                                 ┊          █',
-        '  device peak              31.4 GiB ████████████████████████████████████████████',
-        '                                          23.0 GiB free on the card ╵',
+        '  weights                  13.5 GiB ██████████████████             ┊',
+        '  gradients                 102 MiB                   █            ┊',
+        '  optimizer states          307 MiB                    ▏           ┊',
+        '  activations              14.0 GiB                    ███████████████████',
+        '  logits                    2.0 GiB                                ┊      ███',
+        '  fragmentation             1.0 GiB                                ┊         █',
+        '  CUDA context              512 MiB                                ┊          █',
+        '  device peak              31.4 GiB ███████████████████████████████████████████',
+        '                                         23.0 GiB free on the card ╵',
         '  allocated 29.9, reserved 30.9, device 31.4 GiB (29.8 to 33.0)',
         '  host RAM 6.0 GiB of 48.0 GiB available, all processes of a node',
         '',
@@ -211,6 +211,17 @@ describe('renderCheck', () => {
     expect(renderCheck({ ...baseReport, plan: refusePlan }, { ...plain, quiet: true })).toMatch(
       /^error\[does-not-fit\]/,
     );
+  });
+
+  it('keeps the mark of a card with room left within the columns', () => {
+    const roomy = { ...budget, capacityBytes: 80 * GiB, usableBytes: 76 * GiB };
+    const text = renderCheck(
+      { ...baseReport, estimate: estimateOf({ weights: 3, cudaContext: 0.5 }), budget: roomy },
+      plain,
+    );
+    const drawn = text.split('\n').filter((line) => /[┊╵]/.test(line));
+    expect(drawn.length).toBeGreaterThan(2);
+    expect(Math.max(...drawn.map((line) => line.length))).toBeLessThanOrEqual(80);
   });
 
   it('draws the smallest card and the largest term within the columns', () => {
