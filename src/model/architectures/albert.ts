@@ -1,6 +1,7 @@
 import type { Op } from '../ops.ts';
 import type { Architecture } from './architecture.ts';
 import { type BertKeys, bertEmbeddings, dropWhere, readBertKeys, tokenHead } from './bert.ts';
+import { evenHeads } from './even-heads.ts';
 import { activation, add, attention, call, heads, linear, noPeftDefaults, norm } from './parts.ts';
 
 function layer(keys: BertKeys): readonly Op[] {
@@ -9,14 +10,7 @@ function layer(keys: BertKeys): readonly Op[] {
     linear(name, 'hidden_states', state, size, size, true),
     heads(state, state),
   ];
-  const shape = {
-    hiddenSize: size,
-    heads: count,
-    kvHeads: count,
-    headDim: Math.floor(size / count),
-    dropout: keys.attentionDropout,
-    eager: 'bare' as const,
-  };
+  const shape = evenHeads(size, count, keys.attentionDropout);
   return [
     call(
       'albert_layers.0.attention',

@@ -2,6 +2,7 @@ import type { ConfigReader } from '../config-reader.ts';
 import type { Activation, Classifier, Op, Stack } from '../ops.ts';
 import type { Architecture } from './architecture.ts';
 import { dropWhere } from './bert.ts';
+import { evenHeads } from './even-heads.ts';
 import {
   activation,
   add,
@@ -135,14 +136,7 @@ function attend(keys: BartKeys, side: Side, name: string, cross: boolean): Op {
     heads('key_states', 'key_states'),
     heads('value_states', 'value_states'),
     {
-      ...attention({
-        hiddenSize: size,
-        heads: side.heads,
-        kvHeads: side.heads,
-        headDim: Math.floor(size / side.heads),
-        dropout: keys.attentionDropout,
-        eager: 'bare',
-      }),
+      ...attention(evenHeads(size, side.heads, keys.attentionDropout)),
       mask: side.decoder && !cross ? 'causal' : 'padding',
     },
     linear('out_proj', 'attn_output', 'attn_output', size, size, true),

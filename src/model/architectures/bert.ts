@@ -1,6 +1,7 @@
 import type { ConfigReader } from '../config-reader.ts';
 import type { Activation, Classifier, HeadDescription, ModelDescription, Op, PeftDefaults } from '../ops.ts';
 import type { Architecture } from './architecture.ts';
+import { evenHeads } from './even-heads.ts';
 import {
   activation,
   add,
@@ -132,14 +133,7 @@ function layer(keys: BertKeys): readonly Op[] {
       ...project('key', 'key_states'),
       ...project('value', 'value_states'),
       {
-        ...attention({
-          hiddenSize,
-          heads: count,
-          kvHeads: count,
-          headDim: Math.floor(hiddenSize / count),
-          dropout: keys.attentionDropout,
-          eager: 'bare',
-        }),
+        ...attention(evenHeads(hiddenSize, count, keys.attentionDropout)),
         mask: 'padding',
       },
     ],

@@ -1,18 +1,12 @@
 import type { Op } from '../ops.ts';
 import type { Architecture } from './architecture.ts';
 import { type BertKeys, dropWhere, headed, readBertKeys, tokenTable } from './bert.ts';
+import { evenHeads } from './even-heads.ts';
 import { activation, add, attention, call, heads, hiddenNorm, linear, noPeftDefaults, norm, rotary } from './parts.ts';
 
 function layer(keys: BertKeys, turns: boolean): readonly Op[] {
   const { hiddenSize: size, heads: count, intermediateSize: inner, hiddenDropout: p } = keys;
-  const shape = {
-    hiddenSize: size,
-    heads: count,
-    kvHeads: count,
-    headDim: Math.floor(size / count),
-    dropout: keys.attentionDropout,
-    eager: 'bare' as const,
-  };
+  const shape = evenHeads(size, count, keys.attentionDropout);
   const project = (name: string, state: string): Op[] => [
     linear(name, 'hidden_states', state, size, size, true),
     heads(state, state),

@@ -1,6 +1,7 @@
 import type { Op } from '../ops.ts';
 import type { Architecture } from './architecture.ts';
 import { dropWhere, headed, intermediate, outputBlock, readBertKeys, tokenHead, tokenTable } from './bert.ts';
+import { evenHeads } from './even-heads.ts';
 import { add, attention, call, heads, linear, noPeftDefaults, norm } from './parts.ts';
 
 /** BERT with one bias by distance, shared by all layers; attention is written out. */
@@ -14,14 +15,7 @@ export const mpnet: Architecture = {
       linear(name, 'hidden_states', state, size, size, true),
       heads(state, state),
     ];
-    const shape = {
-      hiddenSize: size,
-      heads: count,
-      kvHeads: count,
-      headDim: Math.floor(size / count),
-      dropout: keys.attentionDropout,
-      eager: 'named' as const,
-    };
+    const shape = { ...evenHeads(size, count, keys.attentionDropout), eager: 'named' as const };
     const bias = { position_bias: 'position_bias' };
     const layer: readonly Op[] = [
       call('attention', { hidden_states: 'hidden_states', ...bias }, { attention_output: 'attention_output' }, [

@@ -2,6 +2,7 @@ import type { Op, Stack } from '../ops.ts';
 import type { Architecture } from './architecture.ts';
 import { type BartKeys, bartLayer, readSides, type Side } from './bart.ts';
 import { dropWhere, tokenTable } from './bert.ts';
+import { evenHeads } from './even-heads.ts';
 import { activation, add, attention, call, heads, hiddenNorm, linear, peftDefaults } from './parts.ts';
 
 /** Queries are multiplied first; queries, keys and values are brought into the order of heads. */
@@ -22,14 +23,7 @@ function attend(keys: BartKeys, side: Side, name: string, cross: boolean): Op {
     linear('v_proj', source, 'value_states', size, size, true),
     ...views('value_states'),
     {
-      ...attention({
-        hiddenSize: size,
-        heads: side.heads,
-        kvHeads: side.heads,
-        headDim: Math.floor(size / side.heads),
-        dropout: keys.attentionDropout,
-        eager: 'bare',
-      }),
+      ...attention(evenHeads(size, side.heads, keys.attentionDropout)),
       mask: side.decoder && !cross ? 'causal' : 'none',
     },
     linear('out_proj', 'attn_output', 'attn_output', size, size, true),
