@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { error, formatBytes, type Ports } from '../core/index.ts';
-import { check, estimatePlans, explainChecked } from '../jobs/index.ts';
+import { check, estimatePlans, explainChecked, whyUnreadable } from '../jobs/index.ts';
 import {
   estimateBody,
   estimateErrorJson,
@@ -41,9 +41,12 @@ async function estimateFile(path: string, flags: EstimateFlags, terminal: Termin
   const plans = readPlans(path, ports);
   if (!plans.ok) {
     showDiagnostics(terminal, [
-      error('unreadable-file', `cannot read ${path}: ${plans.code}`, {
+      error('unreadable-file', `cannot read ${path}: ${whyUnreadable(plans.code)}`, {
         location: path,
-        help: 'give a file with one native config as JSON a line, or - for stdin',
+        help:
+          plans.code === 'ETOOBIG'
+            ? `pipe it in: snug estimate --plans - < ${path}`
+            : 'give a file with one native config as JSON a line, or - for stdin',
       }),
     ]);
     return EXIT.unreadableConfig;

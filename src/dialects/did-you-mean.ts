@@ -8,7 +8,5 @@ export function didYouMean(word: string, known: readonly string[]): string {
   if (steps < word.length && steps <= Math.max(2, Math.floor(word.length / 3))) {
     return `did you mean ${nearest}`;
   }
-  return known.length <= 12
-    ? `known are ${known.join(', ')}`
-    : 'take the key out, or see the list of keys in the documentation';
+  return known.length <= 12 ? `known are ${known.join(', ')}` : 'take the key out, or see what snug dialects lists';
 }

@@ -29,3 +29,4 @@ export const diagnose = async (ports: Ports, request: DiagnoseRequest, open: Ope
 /** Goes on with a run that was broken off. */
 export const continueRun = async (ports: Ports, request: ContinueRequest, host: RunHost): Promise<RunResult> =>
   (await import('./continue-run.ts')).continueRun(ports, request, host);
+export { whyUnreadable } from './why-unreadable.ts';

@@ -11,6 +11,7 @@ import {
   readLaunch,
   readLaunchPartly,
 } from '../dialects/index.ts';
+import { whyUnreadable } from './why-unreadable.ts';
 
 /** What the user put behind `snug run`: a file that describes the run, or the training command itself. */
 export type LaunchTarget =
@@ -24,17 +25,6 @@ export interface TargetReading {
   /** By the path used in origins. */
   readonly sources: Readonly<Record<string, string>>;
 }
-
-const REASONS: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
-  EACCES: 'permission is denied',
-  EISDIR: 'it is a folder',
-  ENOTFILE: 'it is not a plain file',
-  ETOOBIG: 'it is too large for a launch config',
-  EBINARY: 'it holds NUL bytes, so it is no text',
-  EILSEQ: 'it is not UTF-8 text',
-  ELOOP: 'its links go round in a circle',
-};
 
 /** Largest text that is taken for a launch config, bytes. Real ones have a fiftieth of it. */
 const LIMIT_BYTES = 256 * 1024;
@@ -70,13 +60,17 @@ export function createReadContext(
     const read = readSmallText(ports, absolutePath);
     if (!read.ok) {
       return fail(
-        error('unreadable-file', `cannot read ${path}: ${REASONS[read.code] ?? read.code}`, {
-          location: path,
-          help:
-            read.code === 'ENOENT'
-              ? `check the path; it was looked for in ${isAbsolute(expanded) ? 'that very place' : ports.cwd}`
-              : 'give a readable text file',
-        }),
+        error(
+          'unreadable-file',
+          `cannot read ${path}: ${whyUnreadable(read.code)}${read.code === 'ETOOBIG' ? ' for a launch config' : ''}`,
+          {
+            location: path,
+            help:
+              read.code === 'ENOENT'
+                ? `check the path; it was looked for in ${isAbsolute(expanded) ? 'that very place' : ports.cwd}`
+                : 'give a readable text file',
+          },
+        ),
       );
     }
     sources[path] = read.value;

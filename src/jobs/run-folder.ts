@@ -17,6 +17,8 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full',
   EDQUOT: 'the disk quota is used up',
   EROFS: 'the file system is read-only',
+  // What Node says of a folder below one that cannot be made.
+  ENOENT: 'the folder above it cannot be made, as on a read-only file system',
   EACCES: 'permission is denied',
   EPERM: 'permission is denied',
 };

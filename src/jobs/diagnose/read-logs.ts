@@ -1,6 +1,7 @@
 import { type Diagnostic, error } from '../../core/index.ts';
 import { createLogReader, type Evidence, joinEvidence, type LogReading } from '../../diagnosis/index.ts';
 import type { DiagnosisNote } from '../../report/index.ts';
+import { whyUnreadable } from '../why-unreadable.ts';
 import type { LogGroup } from './log-groups.ts';
 
 /** A log that was opened, or the errno name of why not. */
@@ -25,13 +26,6 @@ export interface GroupReading {
   readonly problems: readonly Diagnostic[];
 }
 
-const REASONS: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
-  EACCES: 'permission is denied',
-  EISDIR: 'it is a folder',
-  EGZIP: 'it is a damaged gzip file',
-};
-
 const unreadable = (path: string, reason: string): Diagnostic =>
   error('unreadable-log', `cannot read ${path}: ${reason}`, {
     location: path,
@@ -43,7 +37,7 @@ const shownName = (path: string): string => (path === '-' ? 'stdin' : path);
 async function readOne(open: OpenLog, path: string): Promise<(LogReading & { cutArchive: boolean }) | Diagnostic> {
   const opened = await open(path);
   const name = shownName(path);
-  if (!opened.ok) return unreadable(name, REASONS[opened.code] ?? opened.code);
+  if (!opened.ok) return unreadable(name, whyUnreadable(opened.code));
   const reader = createLogReader();
   for await (const chunk of opened.chunks) reader.push(chunk);
   const reading = reader.end();
@@ -56,7 +50,7 @@ const SMALL = 8 * 1024 ** 2;
 /** A text that is small by nature, whole. */
 export async function readSmallText(open: OpenLog, path: string): Promise<string | Diagnostic> {
   const opened = await open(path);
-  if (!opened.ok) return unreadable(shownName(path), REASONS[opened.code] ?? opened.code);
+  if (!opened.ok) return unreadable(shownName(path), whyUnreadable(opened.code));
   const decoder = new TextDecoder();
   let text = '';
   for await (const chunk of opened.chunks) {
