@@ -26,6 +26,10 @@ function inputText(name: string, value: number | string): string {
   return `${words} ${value.toLocaleString('en-US')}`;
 }
 
+/** An address stays behind its `from`, however long it is. */
+const sourceLine = (source: string, { width }: TextOptions): string =>
+  source.includes(' ') ? wrap(`  from ${source}`, width, 4) : `  from ${source}`;
+
 /** Each term with its formula, the numbers put in and where it comes from; then where the peak is. No line break at the end. */
 export function renderExplanation(explanation: MemoryExplanation, options: TextOptions): string {
   const { terms, peak, phases } = explanation;
@@ -39,7 +43,7 @@ export function renderExplanation(explanation: MemoryExplanation, options: TextO
       options.width,
       4,
     ),
-    ...sources.map((source) => `  ${paint(options, 'gray', `from ${source}`)}`),
+    ...sources.map((source) => paint(options, 'gray', sourceLine(source, options))),
   ]);
   const others = phases.map(({ phase, bytes }) => `${PHASES[phase]} ${formatBytes(bytes)}`).join(', ');
   return [

@@ -37,6 +37,18 @@ describe('renderExplanation', () => {
     );
   });
 
+  it('breaks a source in words, never an address', () => {
+    const address = `https://example.org/${'a'.repeat(60)}`;
+    const [term] = explanation.terms;
+    const sources = ['a file of this program, and another one for what is fitted', address];
+    const lines = renderExplanation(
+      { ...explanation, terms: [{ ...term!, sources }] },
+      { colour: false, width: 40 },
+    ).split('\n');
+    expect(lines).toContain(`  from ${address}`);
+    expect(lines.filter((line) => !line.includes(address)).every((line) => line.length <= 40)).toBe(true);
+  });
+
   it('does not say a phase twice', () => {
     const optimizer = { phase: 'optimizer', where: 'optimizer step', op: undefined } as const;
     const text = renderExplanation({ ...explanation, peak: optimizer }, { colour: false, width: 100 });
